@@ -105,7 +105,7 @@ def test_keys_stay_out_of_logs_and_answers(model: Path, tmp_path: Path) -> None:
                 client.get(f"/nothing/{key}", headers=headers)
                 client.post("/v1/events", json={"user": 17, "item": key}, headers=headers)
         assert service.stop() == 0
-    said = "".join([*service.lines, *service.errors]) + log.read_text()
+    said = "".join(service.lines) + service.errors + log.read_text()
     assert KEY not in said
     assert "wrong-key" not in said
     assert len(log.read_text().splitlines()) == 6
@@ -234,7 +234,7 @@ def test_a_worker_that_dies_starts_again(model: Path, tmp_path: Path) -> None:
         until(lambda: tried() == 200)
         answer = post().json()
         assert (answer["accepted"], answer["duplicates"]) == (0, 1)
-        until(lambda: "starts again" in "".join(service.errors))
+        until(lambda: "starts again" in service.errors)
         assert service.stop() == 0
 
 
@@ -270,7 +270,7 @@ def test_the_end_drops_nothing(model: Path, tmp_path: Path, workers: int) -> Non
             thread.join()
     assert not dropped
     assert len(acknowledged) > 20
-    said = "".join(service.errors)
+    said = service.errors
     assert "Traceback" not in said
     assert said.count("is generation 1 of default") == 1
     reader = LogLocation(tmp_path / "data").open_reader()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import httpx
     from playwright.sync_api import ConsoleMessage, Locator, Page, Request
 
 WIDTHS = (390, 1280, 1600)
@@ -56,6 +58,40 @@ def expect(locator: Locator) -> Any:
 
     expected.set_options(timeout=1000 * PATIENCE)
     return expected(locator)
+
+
+_READY = {
+    "explore": ".items > li, .notice, #pick",
+    "item": "main h1",
+    "map": ".legend li",
+    "compare": ".lists, .error",
+    "live": ".tile b",
+}
+
+
+def open_panel(page: Page, panel: str, **state: Any) -> None:
+    """A panel at an address with this state, when it has something to show."""
+    given = state if panel == "explore" else {"panel": panel, **state}
+    page.goto("/?" + urlencode(given, doseq=True))
+    page.locator(_READY[panel]).first.wait_for()
+
+
+def state_of(page: Page) -> dict[str, list[str]]:
+    """What the address says."""
+    return parse_qs(urlsplit(page.url).query)
+
+
+def items_of(api: httpx.Client, path: str, **query: Any) -> list[Any]:
+    """The items of an answer of the service."""
+    answer = api.get(f"/v1/{path}", params=query)
+    assert answer.status_code == 200, answer.text
+    items: list[Any] = answer.json()["items"]
+    return items
+
+
+def ids_of(items: list[Any]) -> list[str]:
+    """Their ids."""
+    return [one["id"] for one in items]
 
 
 def scrolls_sideways(page: Page) -> bool:

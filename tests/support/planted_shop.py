@@ -14,7 +14,8 @@ USER: int = DATA.users[0]
 
 @cache
 def item_knn() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+    race = {"why": "because", "rows": [{"model": "item-knn"}]}
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA, race=race)
 
 
 def taste(count: int) -> list[dict[str, int]]:

@@ -47,23 +47,18 @@ class Served:
         return json.loads(reply.body) if is_json else reply.body
 
     def get(self, path: str, **query: Any) -> Any:
-        """GET with a query string."""
         return self.ask("GET", path, query=query)
 
     def post(self, path: str, body: Any = None) -> Any:
-        """POST with a body."""
         return self.ask("POST", path, body)
 
     def put(self, path: str, body: Any) -> Any:
-        """PUT with a body."""
         return self.ask("PUT", path, body)
 
     def patch(self, path: str, body: Any) -> Any:
-        """PATCH with a body."""
         return self.ask("PATCH", path, body)
 
     def delete(self, path: str, **query: Any) -> Any:
-        """DELETE with a query string."""
         return self.ask("DELETE", path, query=query)
 
     def ids(self, user: Any, k: int = 10, **query: Any) -> list[Any]:

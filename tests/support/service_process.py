@@ -8,10 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 from unittest import mock
@@ -33,12 +32,22 @@ START, END = 300.0, 120.0
 
 @dataclass
 class RunningService:
-    """base_url: where it is. process: of `xorec serve`. lines: what it has printed."""
+    """process: of `xorec serve`. printed: the file of its standard output; beside it is `.err`, of
+    standard error. base_url: where it is."""
 
-    base_url: str
-    process: subprocess.Popen[str]
-    lines: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    process: subprocess.Popen[bytes]
+    printed: Path
+    base_url: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """What it has printed on standard output so far."""
+        return self.printed.read_text().splitlines(keepends=True)
+
+    @property
+    def errors(self) -> str:
+        """What it has printed on standard error so far."""
+        return self.printed.with_suffix(".err").read_text()
 
     def client(self, **settings: Any) -> httpx.Client:
         """An HTTP client for it."""
@@ -48,6 +57,14 @@ class RunningService:
         """Send a signal and wait for the end; the exit code."""
         self.process.send_signal(number)
         return self.process.wait(END)
+
+    def is_ready(self) -> bool:
+        """Whether it has said where it is."""
+        assert self.process.poll() is None, f"the service did not start: {self.errors}"
+        for line in self.lines:
+            if line.startswith("ready: ") and line.endswith("\n"):
+                self.base_url = line.split()[1]
+        return bool(self.base_url)
 
 
 @contextmanager
@@ -63,37 +80,27 @@ def running_service(
     """
     command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", "0"]
     command += ["--data", str(data_dir), "--workers", str(workers)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "XOREC_STAMPS": "off", **_variables(config or {}, PREFIX)},
-        start_new_session=True,
-    )
-    service = RunningService("", process)
-    readers = [
-        threading.Thread(target=_collect, args=(pipe, into), daemon=True)
-        for pipe, into in ((process.stdout, service.lines), (process.stderr, service.errors))
-    ]
-    for reader in readers:
-        reader.start()
+    printed = data_dir.with_name(f"{data_dir.name}-printed.out")
+    with printed.open("wb") as out, printed.with_suffix(".err").open("wb") as err:
+        process = subprocess.Popen(
+            command,
+            stdout=out,
+            stderr=err,
+            env={**os.environ, "XOREC_STAMPS": "off", **_variables(config or {}, PREFIX)},
+            start_new_session=True,
+        )
+    service = RunningService(process, printed)
     try:
-        service.base_url = _address(service, readers)
+        until(service.is_ready, START)
         yield service
     finally:
         if process.poll() is None:
             process.terminate()
-            try:
-                process.wait(END)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(END)
-        for reader in readers:
-            reader.join(END)
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+        try:
+            process.wait(END)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(END)
 
 
 def serve_until_it_ends(*words: Any, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -150,26 +157,6 @@ def listening_app(
             app.close()
             assert not thread.is_alive()
             loop.close()
-
-
-def _address(service: RunningService, readers: Iterable[threading.Thread]) -> str:
-    """From the line that says so."""
-    deadline = time.monotonic() + START
-    while time.monotonic() < deadline:
-        for line in service.lines:
-            if line.startswith("ready: "):
-                return line.split()[1]
-        if service.process.poll() is not None:
-            for reader in readers:  # until all is read that it has said
-                reader.join(END)
-            raise AssertionError(f"the service did not start: {''.join(service.errors)}")
-        time.sleep(0.01)
-    raise AssertionError(f"the service is not ready: {''.join(service.errors)}")
-
-
-def _collect(pipe: Any, into: list[str]) -> None:
-    while line := pipe.readline():
-        into.append(line)
 
 
 def _variables(config: Mapping[str, Any], prefix: str) -> dict[str, str]:

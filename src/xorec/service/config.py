@@ -147,7 +147,6 @@ class Config(_Table):
 
     @property
     def files(self) -> dict[str, Path]:
-        """Every model file by name."""
         return {**({} if self.model is None else {"default": self.model}), **self.models}
 
     @property

@@ -58,28 +58,21 @@ def from_json(ids: Ids, value: Any, what: str) -> Any:
     )
 
 
-def from_query(ids: Ids, text: str, what: str) -> Any:
-    """The raw id that a query string means: in the type of the model's ids.
-
-    >>> from_query(Ids.of([1, 2]), "3", "user"), from_query(Ids.of(["a"]), "3", "user")
-    (3, '3')
-    """
-    if ids.kind in ("int64", "int"):
-        meant = ids.parse(text) if len(text) <= LONGEST else text
-        return from_json(ids, meant, what)
-    if ids.kind == "bool":
-        return text == "True"
-    return from_json(ids, text, what)
-
-
 def id_of(ids: Ids, value: Any, what: str) -> Any:
     """The id that a JSON value of a request means, as JSON has it: checked and read once."""
     return jsonable(from_json(ids, value, what))
 
 
 def id_of_text(ids: Ids, text: str, what: str) -> Any:
-    """The id that a query string means, likewise."""
-    return jsonable(from_query(ids, text, what))
+    """The id that a query string means, likewise: in the type of the model's ids.
+
+    >>> id_of_text(Ids.of([1, 2]), "3", "user"), id_of_text(Ids.of(["a"]), "3", "user")
+    (3, '3')
+    """
+    if ids.kind == "bool":
+        return text == "True"
+    is_number = ids.kind in ("int64", "int") and len(text) <= LONGEST
+    return id_of(ids, ids.parse(text) if is_number else text, what)
 
 
 PLAIN_KINDS = ("int64", "int", "str", "float", "bool")

@@ -70,7 +70,6 @@ class AccessLog:
         )
 
     def close(self) -> None:
-        """Write what waits."""
         self._ending.set()
         self._thread.join(5)
 

@@ -83,12 +83,10 @@ class Activity:
             self._slow[oldest] = row
 
     def flush(self, seconds: float) -> None:
-        """A commit of the log."""
         with self._lock:
             self._row(time.time())["flush"][np.searchsorted(_EDGES, seconds)] += 1
 
     def events(self, count: int) -> None:
-        """So many events were accepted."""
         with self._lock:
             self._row(time.time())["events"] += count
 

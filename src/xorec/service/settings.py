@@ -187,12 +187,9 @@ def _toml_line(made: Configured, place: Place, value: Any) -> str:
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, SecretStr):
-        return f'"{MASK}"'
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, (str, Path)):
-        return json.dumps(str(value), ensure_ascii=False)
-    return str(value)
+    """Of numbers, texts and lists JSON is TOML."""
+
+    def shown(one: object) -> str:
+        return MASK if isinstance(one, SecretStr) else str(one)
+
+    return json.dumps(value, ensure_ascii=False, default=shown)

@@ -8,7 +8,9 @@ import shutil
 import tarfile
 import time
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
+
+from pydantic import BaseModel
 
 from xorec.core.errors import DataError
 from xorec.core.files import replacing, temporary_folder
@@ -17,7 +19,7 @@ from xorec.service.log.location import LogLocation
 from xorec.service.service import Service
 
 
-class Snapshot(NamedTuple):
+class SnapshotOut(BaseModel):
     """Model and events in one file."""
 
     id: str
@@ -33,7 +35,7 @@ _ABOUT = "about.json"
 _FORMAT = 1
 
 
-def make_snapshot(service: Service) -> Snapshot:
+def make_snapshot(service: Service) -> SnapshotOut:
     """Write one: a consistent copy of the log, and the generations that are served."""
     folder, now = service.models.folder, time.time_ns() // 1000
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{now % 1_000_000:06}"
@@ -60,7 +62,7 @@ def make_snapshot(service: Service) -> Snapshot:
     return _out(path, about)
 
 
-def list_snapshots(folder: Path) -> list[Snapshot]:
+def list_snapshots(folder: Path) -> list[SnapshotOut]:
     """Those of a service, newest first."""
     paths = sorted((folder / "snapshots").glob(f"*{SUFFIX}"), reverse=True)
     return [_out(path, read_about(path)) for path in paths]
@@ -122,6 +124,5 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(info, io.BytesIO(data))
 
 
-def _out(path: Path, about: dict[str, Any]) -> Snapshot:
-    facts = {name: about[name] for name in ("id", "seq", "made", "generation")}
-    return Snapshot(path=str(path), nbytes=path.stat().st_size, **facts)
+def _out(path: Path, about: dict[str, Any]) -> SnapshotOut:
+    return SnapshotOut.model_validate({**about, "path": str(path), "nbytes": path.stat().st_size})

@@ -48,6 +48,12 @@ def colours(ask: Served, **query: Any) -> tuple[np.ndarray[Any, Any], dict[str, 
     return found, answer
 
 
+def check_distances(found: np.ndarray[Any, Any], items: list[Any]) -> None:
+    """The bytes of these items are their distances."""
+    rows = _shop().item_ids.find_many([one["id"] for one in items])
+    assert found[rows].tolist() == [one["distance"] for one in items]
+
+
 def test_bytes_and_json_are_the_same_places(ask: Served) -> None:
     raw = ask.get("map", format="binary")
     answer = ask.get("map")
@@ -189,25 +195,19 @@ def test_one_bit_of_the_codes(ask: Served) -> None:
 def test_distance_from_a_user_as_of_now(ask: Served) -> None:
     before, answer = colours(ask, by="distance", user=USER)
     assert answer["shown"] == "low"
-    best = ask.get("recommend", user=USER, k=30, seen=True)["items"]
-    rows = _shop().item_ids.find_many([one["id"] for one in best])
-    assert before[rows].tolist() == [one["distance"] for one in best]
+    check_distances(before, ask.get("recommend", user=USER, k=30, seen=True)["items"])
     ask.post(
         "events", {"events": [{"user": USER, "item": _shop().item_ids[row]} for row in range(40)]}
     )
     after, _ = colours(ask, by="distance", user=USER)
-    best = ask.get("recommend", user=USER, k=30, seen=True)["items"]
-    rows = _shop().item_ids.find_many([one["id"] for one in best])
-    assert after[rows].tolist() == [one["distance"] for one in best]
+    check_distances(after, ask.get("recommend", user=USER, k=30, seen=True)["items"])
     assert (before != after).any()
 
 
 def test_distance_from_an_item_and_from_nobody(ask: Served) -> None:
     found, _ = colours(ask, by="distance", item=_shop().item_ids[3])
     assert found[3] == 0
-    near = ask.get("similar", item=_shop().item_ids[3], k=5)["items"]
-    rows = _shop().item_ids.find_many([one["id"] for one in near])
-    assert found[rows].tolist() == [one["distance"] for one in near]
+    check_distances(found, ask.get("similar", item=_shop().item_ids[3], k=5)["items"])
     for query in ({}, {"user": USER, "item": _shop().item_ids[3]}):
         ask.get("map/colours", by="distance", **query)
         assert ask.status == 422
@@ -221,9 +221,7 @@ def test_distance_as_if_they_had_more(ask: Served) -> None:
     more = [_shop().item_ids[3], _shop().item_ids[8]]
     for who in ({"user": USER}, {}):
         found, _ = colours(ask, by="distance", items=more, **who)
-        best = ask.get("recommend", items=more, k=24, seen=True, **who)["items"]
-        rows = _shop().item_ids.find_many([one["id"] for one in best])
-        assert found[rows].tolist() == [one["distance"] for one in best]
+        check_distances(found, ask.get("recommend", items=more, k=24, seen=True, **who)["items"])
     own, _ = colours(ask, by="distance", user=USER)
     assert own.tolist() != colours(ask, by="distance", items=more, user=USER)[0].tolist()
 

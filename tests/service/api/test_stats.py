@@ -5,44 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import xorec
-from tests.support.service_in_process import Served, served
+from tests.support.planted_shop import DATA, USER, item_knn
+from tests.support.service_in_process import Served
 from tests.support.service_process import running_service
 from tests.support.waiting import until
-from xorec.recommender.recommender import Recommender
 from xorec.service import metrics as activity
 from xorec.service.api import stats as endpoint
 from xorec.service.api.stats import get_live
 from xorec.service.http.exchange import Request
-from xorec.service.http.routes import Call
 from xorec.service.log.base import LogReader
-from xorec.testing.data import planted
-
-DATA = planted(60, 50, per_user=8)
-
-
-@cache
-def _shop() -> Recommender:
-    return Recommender.from_model(
-        xorec.ItemKNN().fit(DATA), DATA, race={"why": "because", "rows": [{"model": "item-knn"}]}
-    )
-
-
-USER: int = DATA.users[0]
-
-
-@pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Served]:
-    with served(_shop(), tmp_path) as ask:
-        yield ask
 
 
 def test_figures_of_requests_events_and_models(
@@ -87,18 +64,17 @@ def test_a_slow_request_is_told_by_its_route_alone(ask: Served) -> None:
 
 
 @pytest.mark.process
-def test_since_when_a_generation_is_served(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
-        ask.service.models.served_since["default"] = 1.0
-        ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
-        model = ask.get("stats")["stats"]["models"]["default"]
-        assert (model["generation"], model["source"], model["behind"]) == (2, "update", 0)
-        assert model["since"] > "2026"
+def test_since_when_a_generation_is_served(ask: Served) -> None:
+    ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
+    ask.service.models.served_since["default"] = 1.0
+    ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
+    model = ask.get("stats")["stats"]["models"]["default"]
+    assert (model["generation"], model["source"], model["behind"]) == (2, "update", 0)
+    assert model["since"] > "2026"
 
 
 @pytest.mark.process
-def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> None:
+def test_a_task_tells_what_it_said_and_what_the_gate_says(ask: Served, tmp_path: Path) -> None:
     from xorec.service.jobs.runner import Task, TaskSpec
 
     out = Task("x", "refit", "default", TaskSpec("refit", str(tmp_path)), "running")
@@ -107,10 +83,9 @@ def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> Non
     out.heed(json.dumps({"progress": 0.5, "detail": "bpr", "facts": {"loss": 0.25}}))
     assert out.notes == [f"line {n}" for n in range(10, 60)]
     assert (out.progress, out.detail, out.facts) == (0.5, "bpr", {"loss": 0.25})
-    with served(_shop(), tmp_path) as ask:
-        ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
-        ask.finish(ask.post("refit", {})["task"]["id"])
-        (task,) = ask.get("stats")["stats"]["tasks"]
+    ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
+    ask.finish(ask.post("refit", {})["task"]["id"])
+    (task,) = ask.get("stats")["stats"]["tasks"]
     assert task["gate"]["passed"]
     assert task["state"] == "done"
 
@@ -140,9 +115,9 @@ def test_counting_a_long_log_is_not_repeated_at_once(
 
 def test_the_stream_begins_with_two_minutes(ask: Served) -> None:
     async def first(count: int) -> list[Any]:
-        call = Call("x", query=endpoint.LiveQuery(seconds=0.2))
+        asked = Request("GET", "/v1/live"), endpoint.LiveQuery(seconds=0.2)
         found = []
-        async for part in get_live(ask.service, call).parts:
+        async for part in get_live(ask.service, *asked).parts:
             head, data = part.decode().split("\n")[:2]
             assert head == "event: stats"
             found.append(json.loads(data.removeprefix("data: ")))
@@ -158,7 +133,7 @@ def test_the_stream_begins_with_two_minutes(ask: Served) -> None:
 @pytest.mark.process
 def test_a_worker_that_follows_tells_of_all_workers_and_of_tasks(tmp_path: Path) -> None:
     path = tmp_path / "m.xorec"
-    _shop().save(path)
+    item_knn().save(path)
     with running_service(path, tmp_path / "data", workers=2) as service:
         seen: dict[int, Any] = {}
         with service.client() as client:

@@ -1,4 +1,4 @@
-"""The shell: what it refuses and how it says so, by ASGI and by a real socket alike."""
+"""The app behind a real socket: what it refuses and how it says so."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from pydantic import BaseModel
 
 from tests.support.service_process import listening_app
 from tests.support.waiting import PATIENCE
@@ -21,8 +21,9 @@ from xorec.service.api.events import EventBody, EventsBody
 from xorec.service.api.list_request import RecommendBody, RecommendQuery
 from xorec.service.config import Config
 from xorec.service.http.exchange import Stream
-from xorec.service.http.problems import HttpError
-from xorec.service.http.routes import Call, Route
+from xorec.service.http.problems import HttpError, busy, problem_reply
+from xorec.service.http.routes import Routes
+from xorec.service.log.base import StorageFailed, StorageFull
 
 READ, WRITE, ADMIN = "read-read-read-1", "write-write-write", "admin-admin-admin"
 
@@ -36,37 +37,54 @@ class Echo(Answer):
     lines: int | None = None
 
 
-def echo(service: Any, call: Call) -> Echo:
-    asked = call.query or call.body
-    return Echo(user=asked.user, k=asked.k, deny=asked.deny)
+ROUTES = Routes()
 
 
-async def waits(service: Any, call: Call) -> Echo:
-    await asyncio.sleep(call.query.k / 1000)
-    return Echo(k=call.query.k)
+@ROUTES("GET", "/v1/echo")
+@ROUTES("GET", "/v1/thread", thread=True)
+@ROUTES("DELETE", "/v1/echo", role="admin")
+def echo(service: Any, query: RecommendQuery) -> Echo:
+    return Echo(user=query.user, k=query.k, deny=list(query.deny))
 
 
-def events(service: Any, call: Call) -> Echo:
-    lines = None if call.lines is None else len(call.lines.splitlines())
-    return Echo(lines=lines, user=None if lines else type(call.body).__name__)
+@ROUTES("POST", "/v1/echo")
+def echo_body(service: Any, body: RecommendBody) -> Echo:
+    return Echo(user=body.user, k=body.k, deny=body.deny)
 
 
-def fails(service: Any, call: Call) -> BaseModel:
-    kind = call.query.user
+@ROUTES("GET", "/v1/wait")
+async def waits(service: Any, query: RecommendQuery) -> Echo:
+    await asyncio.sleep(query.k / 1000)
+    return Echo(k=query.k)
+
+
+@ROUTES("POST", "/v1/events", role="write")
+def events(service: Any, body: EventBody | EventsBody | bytes) -> Echo:
+    if isinstance(body, bytes):
+        return Echo(lines=len(body.splitlines()))
+    return Echo(user=type(body).__name__)
+
+
+@ROUTES("GET", "/v1/fails")
+@ROUTES("GET", "/v1/fails-in-thread", thread=True)
+def fails(service: Any, query: RecommendQuery) -> Echo:
+    kind = query.user
     errors: dict[str, Exception] = {
         "data": DataError("the data is\nbad: mend it."),
         "unknown": UnknownIdError("no user 7."),
         "conflict": HttpError(409, "taken.", at=3),
     }
-    raise errors.get(kind) or RuntimeError("secret-of-the-house")
+    raise errors.get(str(kind)) or RuntimeError("secret-of-the-house")
 
 
-async def fails_later(service: Any, call: Call) -> BaseModel:
+@ROUTES("GET", "/v1/fails-later")
+async def fails_later(service: Any, query: RecommendQuery) -> Echo:
     await asyncio.sleep(0.001)
-    return fails(service, call)
+    return fails(service, query)
 
 
-def stream(service: Any, call: Call) -> Stream:
+@ROUTES("GET", "/v1/stream")
+def stream(service: Any) -> Stream:
     async def lines() -> AsyncIterator[bytes]:
         for n in range(3):
             yield f"{n}\n".encode()
@@ -74,39 +92,13 @@ def stream(service: Any, call: Call) -> Stream:
     return Stream(lines(), "application/x-ndjson", 6)
 
 
-def broken_stream(service: Any, call: Call) -> Stream:
+@ROUTES("GET", "/v1/broken-stream")
+def broken_stream(service: Any) -> Stream:
     async def lines() -> AsyncIterator[bytes]:
         yield b"0\n"
         raise RuntimeError("secret-of-the-house")
 
     return Stream(lines(), "application/x-ndjson", 6)
-
-
-QUERY: dict[str, Any] = {"query": RecommendQuery, "answer": Echo, "summary": "."}
-ROUTES = (
-    Route(method="GET", path="/v1/echo", handler=echo, **QUERY),
-    Route(
-        method="POST", path="/v1/echo", handler=echo, body=RecommendBody, answer=Echo, summary="."
-    ),
-    Route(
-        method="POST",
-        path="/v1/events",
-        handler=events,
-        body=(EventBody, EventsBody),
-        answer=Echo,
-        ndjson=True,
-        role="write",
-        summary=".",
-    ),
-    Route(method="GET", path="/v1/wait", handler=waits, **QUERY),
-    Route(method="GET", path="/v1/thread", handler=echo, thread=True, **QUERY),
-    Route(method="GET", path="/v1/fails", handler=fails, **QUERY),
-    Route(method="GET", path="/v1/fails-in-thread", handler=fails, thread=True, **QUERY),
-    Route(method="GET", path="/v1/fails-later", handler=fails_later, **QUERY),
-    Route(method="GET", path="/v1/stream", handler=stream, summary="."),
-    Route(method="GET", path="/v1/broken-stream", handler=broken_stream, summary="."),
-    Route(method="DELETE", path="/v1/echo", handler=echo, role="admin", **QUERY),
-)
 
 
 def _client_of(address: str) -> httpx.Client:
@@ -396,3 +388,22 @@ def test_before_it_is_loaded_only_health_is_answered() -> None:
         app.service, app.health.state = service, "ready"
         assert client.get("/readyz").status_code == 200
         assert json.loads(client.get("/v1/echo").text)["k"] == 10
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "again"),
+    [
+        (StorageFailed("the log cannot be written."), 503, True),
+        (busy("come again."), 503, True),
+        (StorageFull("the disk is full."), 507, False),
+        (HttpError(409, "taken."), 409, False),
+        (UnknownIdError("no user 7."), 404, False),
+        (DataError("mend it."), 422, False),
+        (OSError(Path("/a/secret")), 500, False),
+    ],
+)
+def test_who_may_come_again_is_told_when(error: Exception, status: int, again: bool) -> None:
+    reply = problem_reply(error, "r1")
+    assert reply.status == status
+    assert dict(reply.headers) == ({"retry-after": "1"} if again else {})
+    assert b"secret" not in reply.body

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,20 +38,9 @@ def test_every_route_is_in_it_once() -> None:
 
 
 def test_every_reference_leads_somewhere() -> None:
-    text = made()
-
-    def references(node: Any) -> Iterator[str]:
-        if isinstance(node, dict):
-            if isinstance(node.get("$ref"), str):
-                yield node["$ref"]
-            for value in node.values():
-                yield from references(value)
-        elif isinstance(node, list):
-            for value in node:
-                yield from references(value)
-
-    known = {f"#/components/schemas/{name}" for name in text["components"]["schemas"]}
-    found = set(references(text))
+    whole = made()
+    known = {f"#/components/schemas/{name}" for name in whole["components"]["schemas"]}
+    found = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(whole)))
     assert found
     assert found <= known
 
@@ -113,4 +104,4 @@ def test_answers_are_as_the_document_says(served: Any, path: str, method: str) -
 
 def test_the_service_lives_after_all_that(running: RunningService) -> None:
     assert httpx.get(f"{running.base_url}/readyz", timeout=120).status_code == 200
-    assert "Traceback" not in "".join(running.errors)
+    assert "Traceback" not in running.errors

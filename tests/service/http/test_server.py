@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +23,7 @@ from xorec.service.config import Config
 from xorec.service.http import server as server_module
 from xorec.service.http.app import App, Turns
 from xorec.service.http.exchange import Stream
-from xorec.service.http.routes import Call, Route
+from xorec.service.http.routes import Routes
 
 
 class Echo(Answer):
@@ -33,13 +33,18 @@ class Echo(Answer):
     size: int = 0
 
 
-async def waits(service: Any, call: Call) -> Echo:
-    await asyncio.sleep(call.query.k / 1000)
-    return Echo(k=call.query.k)
+ROUTES = Routes()
 
 
-def at_once(service: Any, call: Call) -> Echo:
-    return Echo(k=call.query.k)
+@ROUTES("GET", "/wait")
+async def waits(service: Any, query: RecommendQuery) -> Echo:
+    await asyncio.sleep(query.k / 1000)
+    return Echo(k=query.k)
+
+
+@ROUTES("GET", "/now")
+def at_once(service: Any, query: RecommendQuery) -> Echo:
+    return Echo(k=query.k)
 
 
 GO_ON, AT_WORK, STREAMS = threading.Event(), threading.Event(), threading.Event()
@@ -54,25 +59,30 @@ def go_on() -> Iterator[threading.Event]:
     GO_ON.set()
 
 
-async def held(service: Any, call: Call) -> Echo:
+@ROUTES("GET", "/held")
+@ROUTES("POST", "/write", writer=True)
+async def held(service: Any, query: RecommendQuery) -> Echo:
     """Waits until it is let go."""
     while not GO_ON.is_set():
         await asyncio.sleep(0.005)
-    return Echo(k=call.query.k)
+    return Echo(k=query.k)
 
 
-def works(service: Any, call: Call) -> Echo:
+@ROUTES("GET", "/work")
+def works(service: Any, query: RecommendQuery) -> Echo:
     """In the loop, which does nothing else until it is let go."""
     AT_WORK.set()
     assert GO_ON.wait(PATIENCE)
-    return Echo(k=call.query.k)
+    return Echo(k=query.k)
 
 
-def takes(service: Any, call: Call) -> Echo:
-    return Echo(k=call.body.k, size=len(call.body.deny))
+@ROUTES("POST", "/take")
+def takes(service: Any, body: RecommendBody) -> Echo:
+    return Echo(k=body.k, size=len(body.deny))
 
 
-def endless(service: Any, call: Call) -> Stream:
+@ROUTES("GET", "/endless", limited=False, media_type="text/event-stream")
+def endless(service: Any) -> Stream:
     async def events() -> AsyncIterator[bytes]:
         while True:
             yield b"data: 1\n\n"
@@ -82,38 +92,17 @@ def endless(service: Any, call: Call) -> Stream:
     return Stream(events(), "text/event-stream")
 
 
-ROUTES = (
-    *(
-        Route(
-            method="GET", path=path, handler=handler, query=RecommendQuery, answer=Echo, summary=""
-        )
-        for path, handler in (
-            ("/wait", waits),
-            ("/now", at_once),
-            ("/held", held),
-            ("/work", works),
-        )
-    ),
-    Route(
-        method="POST", path="/write", handler=held, query=RecommendQuery, writer=True, summary=""
-    ),
-    Route(method="POST", path="/take", handler=takes, body=RecommendBody, answer=Echo, summary=""),
-    Route(
-        method="GET",
-        path="/endless",
-        handler=endless,
-        limited=False,
-        media_type="text/event-stream",
-        summary="",
-    ),
-)
 SMALL = {"body_bytes": 100_000, "concurrent": 4, "body_seconds": PATIENCE}
 Listening = tuple[str, Callable[[], None], App]
 
 
+def limited_app(**limits: float) -> AbstractContextManager[Listening]:
+    return listening_app(ROUTES, Config.model_validate({"limits": {**SMALL, **limits}}))
+
+
 @pytest.fixture(scope="module")
 def listening() -> Iterator[Listening]:
-    with listening_app(ROUTES, Config.model_validate({"limits": SMALL})) as listening:
+    with limited_app() as listening:
         yield listening
 
 
@@ -271,7 +260,7 @@ def test_a_body_behind_an_upgrade_is_the_body(address: str, protocol: str) -> No
 @pytest.mark.parametrize("more", ["Content-Length: 9", "Transfer-Encoding: chunked"])
 def test_a_body_that_breaks_off_is_not_taken(address: str, more: str) -> None:
     with connected(address) as made:
-        begin = '{"k": 7' if "Length" in more else '7\r\n{"k": 7\r\n'
+        begin = '{"k": 7}' if "Length" in more else '7\r\n{"k": 7\r\n'
         made.sendall(f"{HEAD}{more}\r\n\r\n{begin}".encode())
         made.shutdown(socket.SHUT_WR)
         assert made.makefile("rb").read().split()[1:2] in ([], [b"400"])
@@ -286,8 +275,7 @@ def test_http_1_0_and_close_are_heeded(address: str) -> None:
 
 
 def test_a_body_that_does_not_come_is_408() -> None:
-    limits = {**SMALL, "body_seconds": 0.2}
-    with listening_app(ROUTES, Config.model_validate({"limits": limits})) as (address, _, _):
+    with limited_app(body_seconds=0.2) as (address, _, _):
         for size in (10, 90_000):
             with connected(address) as made:
                 made.sendall(post(b" " * size)[: -(size - 5)])
@@ -298,16 +286,12 @@ def test_a_body_that_does_not_come_is_408() -> None:
 
 def test_a_silent_connection_is_closed() -> None:
     """One that never asks, one that stops in its head, one that has asked."""
-    limits = {**SMALL, "idle_seconds": 0.5}
-    with listening_app(ROUTES, Config.model_validate({"limits": limits})) as (address, _, _):
+    with limited_app(idle_seconds=0.5) as (address, _, _):
         for begin in (b"", b"GET /now", get("/now?k=1")):
             with connected(address) as made:
                 made.sendall(begin)
-                assert (
-                    made.makefile("rb")
-                    .read()
-                    .startswith(b"HTTP/1.1 200" if b"k=1" in begin else b"")
-                )
+                expected = b"HTTP/1.1 200" if b"k=1" in begin else b""
+                assert made.makefile("rb").read().startswith(expected)
 
 
 def test_a_stream_ends_when_its_client_has_gone(listening: Listening) -> None:
@@ -344,8 +328,8 @@ def test_one_too_many_is_told_at_once(listening: Listening, go_on: threading.Eve
 
 
 def test_writes_are_counted_apart(go_on: threading.Event) -> None:
-    limits = Config.model_validate({"limits": {**SMALL, "concurrent": 1, "writes": 2}})
-    with listening_app(ROUTES, limits) as (address, _, app), ThreadPoolExecutor(2) as pool:
+    app_of_two = limited_app(concurrent=1, writes=2)
+    with app_of_two as (address, _, app), ThreadPoolExecutor(2) as pool:
         try:
             waiting = [pool.submit(httpx.post, f"{address}/write", timeout=PATIENCE) for _ in "12"]
             until(lambda: app.running == 2)
@@ -382,8 +366,7 @@ def test_the_end_finishes_what_runs_and_tells_others_to_close(
 ) -> None:
     monkeypatch.setattr(server_module, "GRACE", 2.0)
     monkeypatch.setattr(server_module, "FINISH", PATIENCE)
-    limits = Config.model_validate({"limits": SMALL})
-    with listening_app(ROUTES, limits) as (address, stop, app), ThreadPoolExecutor(2) as pool:
+    with limited_app() as (address, stop, app), ThreadPoolExecutor(2) as pool:
         try:
             running = pool.submit(answer_of, f"{address}/held?k=9")
             stream = pool.submit(answer_of, f"{address}/endless")

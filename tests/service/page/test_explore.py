@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import numpy as np
-import pytest
 
 from tests.support.browsing import (
-    SCHEMES,
-    WIDTHS,
+    ids_of,
+    items_of,
     listed,
+    open_panel,
     printable,
-    scrolls_sideways,
     settled,
+    state_of,
     until,
 )
-from tests.support.page_shop import HARM, HIDDEN
+from tests.support.page_shop import HIDDEN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -27,24 +26,8 @@ if TYPE_CHECKING:
 USER = "user 100"
 
 
-def _open(page: Page, **state: Any) -> None:
-    page.goto("/?" + urlencode(state, doseq=True))
-    page.locator(".items > li, .notice, #pick").first.wait_for()
-
-
-def _best(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:
-    answer = api.get("/v1/recommend", params={"explain": True, "k": 10, **query})
-    assert answer.status_code == 200, answer.text
-    items: list[dict[str, Any]] = answer.json()["items"]
-    return items
-
-
-def _ids(items: list[dict[str, Any]]) -> list[str]:
-    return [one["id"] for one in items]
-
-
-def _state(page: Page) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
+def _best(api: httpx.Client, **query: Any) -> list[Any]:
+    return items_of(api, "recommend", **{"explain": True, "k": 10, **query})
 
 
 def _code(text: str) -> Any:
@@ -52,10 +35,10 @@ def _code(text: str) -> Any:
 
 
 def test_the_list_as_served_with_names_reasons_and_real_bits(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     best = _best(api, user=USER)
-    assert listed(page) == _ids(best)
-    codes = api.get("/v1/codes", params={"user": USER, "of": _ids(best)}).json()
+    assert listed(page) == ids_of(best)
+    codes = api.get("/v1/codes", params={"user": USER, "of": ids_of(best)}).json()
     cards = page.locator(".items > li").all()
     for place, (card, item, code) in enumerate(zip(cards, best, codes["items"], strict=True), 1):
         assert card.locator(".place .number").inner_text() == str(place)
@@ -82,22 +65,22 @@ def test_the_list_as_served_with_names_reasons_and_real_bits(page: Page, api: ht
 
 
 def test_history_with_names(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     history = api.get("/v1/users", params={"user": USER}).json()["users"][0]["history"]
-    items = api.get("/v1/items", params={"item": history}).json()["items"]
+    items = items_of(api, "items", item=history)
     shown = page.locator(".has ol a.name").all_inner_texts()
     assert shown == [printable(one["name"]).strip() for one in reversed(items)]
 
 
 def test_as_if_owned_ranks_anew_and_says_what_moved(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     before = listed(page)
     page.locator(".items > li .own").nth(2).click()
-    after = _ids(_best(api, user=USER, items=[before[2]]))
+    after = ids_of(_best(api, user=USER, items=[before[2]]))
     until(page, lambda: listed(page) == after)
     assert before[2] not in after
     assert f"Recommended for {USER}, if they also had " in page.inner_text(".took")
-    assert _state(page)["items"] == [before[2]]
+    assert state_of(page)["items"] == [before[2]]
     said = [card.locator(".moved").all_inner_texts() for card in page.locator(".items > li").all()]
     wanted = []
     for at, item in enumerate(after):
@@ -121,27 +104,27 @@ def test_as_if_owned_ranks_anew_and_says_what_moved(page: Page, api: httpx.Clien
 
 
 def test_an_item_is_added_by_its_name(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     page.get_by_role("combobox", name="What if they also had").fill("plain tea 3")
     page.get_by_role("option", name="plain tea 3").click()
-    found = api.get("/v1/items", params={"q": "plain tea 3"}).json()["items"][0]["id"]
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, items=[found])))
+    found = items_of(api, "items", q="plain tea 3")[0]["id"]
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, items=[found])))
     assert page.locator(".has ul a.name").all_inner_texts() == ["plain tea 3"]
 
 
 def test_somebody_new_picks_items(page: Page, api: httpx.Client) -> None:
     page.goto("/")
-    popular = api.get("/v1/popular", params={"k": 24}).json()["items"]
+    popular = items_of(api, "popular", k=24)
     page.locator(".picks button").first.wait_for()
     assert page.locator(".picks button").count() == len(popular)
     page.locator(".picks button").nth(3).click()
     picked = [popular[3]["id"]]
-    until(page, lambda: listed(page) == _ids(_best(api, items=picked)))
+    until(page, lambda: listed(page) == ids_of(_best(api, items=picked)))
     page.locator(".picks button").nth(0).click()
     picked.append(popular[0]["id"])
-    until(page, lambda: listed(page) == _ids(_best(api, items=picked)))
+    until(page, lambda: listed(page) == ids_of(_best(api, items=picked)))
     assert page.locator(".moved").count() > 0
-    assert _state(page) == {"items": picked}
+    assert state_of(page) == {"items": picked}
 
 
 def test_users_to_try(page: Page, api: httpx.Client) -> None:
@@ -150,80 +133,80 @@ def test_users_to_try(page: Page, api: httpx.Client) -> None:
     link.wait_for()
     user = link.inner_text()
     link.click()
-    until(page, lambda: listed(page) == _ids(_best(api, user=user)))
+    until(page, lambda: listed(page) == ids_of(_best(api, user=user)))
 
 
 def test_filters_by_category(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     page.locator(".categories summary").click()
     page.get_by_role("searchbox", name="Find a category").fill("te")
     page.get_by_role("button", name="only tea", exact=True).click()
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, category="tea")))
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, category="tea")))
     assert page.locator(".categories li").count() == 1
     page.get_by_role("searchbox", name="Find a category").fill("")
     page.get_by_role("button", name="only wool", exact=True).click()
     both = {"category": ["tea", "wool"], "not_category": ["<i>cat</i> & 'dog'"]}
     page.get_by_role("button", name="not <i>cat</i>").click()
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, **both)))
-    assert _state(page) == {"user": [USER], **both}
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, **both)))
+    assert state_of(page) == {"user": [USER], **both}
     page.reload()
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, **both)))
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, **both)))
     assert "only tea or wool; not <i>cat</i> & 'dog'" in page.inner_text(".categories summary")
 
 
 def test_how_many_and_what_they_have_too(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     page.locator("#k").select_option("20")
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, k=20)))
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, k=20)))
     page.get_by_label("include items they already have").check()
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, k=20, seen=True)))
-    assert _state(page) == {"user": [USER], "k": ["20"], "seen": ["true"]}
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, k=20, seen=True)))
+    assert state_of(page) == {"user": [USER], "k": ["20"], "seen": ["true"]}
 
 
 def test_hidden_items_are_never_listed(page: Page, api: httpx.Client) -> None:
-    hidden = api.get("/v1/items", params={"q": HIDDEN}).json()["items"][0]["id"]
-    _open(page, user=USER, k=300, seen="true")
+    hidden = items_of(api, "items", q=HIDDEN)[0]["id"]
+    open_panel(page, "explore", user=USER, k=300, seen="true")
     assert len(listed(page)) == 239
     assert hidden not in listed(page)
     assert "marked unavailable are left out" in page.inner_text(".filters")
 
 
 def test_more_goes_on_without_repeats(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     for count in (20, 30):
         page.get_by_role("button", name="10 more").click()
-        until(page, lambda: listed(page) == _ids(_best(api, user=USER, k=count)))  # noqa: B023
+        until(page, lambda: listed(page) == ids_of(_best(api, user=USER, k=count)))  # noqa: B023
     page.reload()
-    until(page, lambda: listed(page) == _ids(_best(api, user=USER, k=30)))
+    until(page, lambda: listed(page) == ids_of(_best(api, user=USER, k=30)))
 
 
 def test_the_list_ends(page: Page) -> None:
-    _open(page, user=USER, k=200, category="tea")
+    open_panel(page, "explore", user=USER, k=200, category="tea")
     assert "That is all there is." in page.inner_text(".lists")
-    _open(page, user=USER, category="tea", not_category="tea")
+    open_panel(page, "explore", user=USER, category="tea", not_category="tea")
     assert "the filters leave none" in page.inner_text(".lists")
 
 
 def test_an_unknown_user_is_told_so_and_gets_popular_items(page: Page, api: httpx.Client) -> None:
-    _open(page, user="nobody")
-    popular = api.get("/v1/popular", params={"k": 10}).json()["items"]
-    assert listed(page) == _ids(popular)
+    open_panel(page, "explore", user="nobody")
+    popular = items_of(api, "popular", k=10)
+    assert listed(page) == ids_of(popular)
     assert "Nothing is known of nobody" in page.inner_text(".lists .notice")
     assert page.locator(".far .number").first.inner_text() == f"{popular[0]['score']:.0f} users"
     page.locator(".items > li .own").first.click()
-    until(page, lambda: listed(page) == _ids(_best(api, user="nobody", items=[popular[0]["id"]])))
+    until(page, lambda: listed(page) == ids_of(_best(api, user="nobody", items=[popular[0]["id"]])))
 
 
 def test_items_that_the_model_does_not_know_are_named(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER, items=["i100", "no such <b>"])
-    assert listed(page) == _ids(_best(api, user=USER, items=["i100"]))
+    open_panel(page, "explore", user=USER, items=["i100", "no such <b>"])
+    assert listed(page) == ids_of(_best(api, user=USER, items=["i100"]))
     assert "does not know: no such <b>" in page.inner_text(".lists .notice")
 
 
 def test_a_model_without_codes_shows_scores(page: Page, api: httpx.Client) -> None:
-    _open(page, user=USER, model="slim")
+    open_panel(page, "explore", user=USER, model="slim")
     best = _best(api, user=USER, model="slim")
-    assert listed(page) == _ids(best)
+    assert listed(page) == ids_of(best)
     bars = page.locator(".bits .full").evaluate_all("all => all.map(e => +e.getAttribute('width'))")
     assert bars == [round(240 * one["score"] / best[0]["score"]) for one in best]
     assert "no codes" in page.inner_text(".legend >> nth=0")
@@ -236,7 +219,7 @@ def test_by_the_keyboard_alone(page: Page, api: httpx.Client) -> None:
     page.keyboard.type("user 100")
     page.get_by_role("option", name="user 100").wait_for()
     page.keyboard.press("Enter")
-    best = _ids(_best(api, user=USER))
+    best = ids_of(_best(api, user=USER))
     until(page, lambda: listed(page) == best)
     focused = "document.activeElement.dataset.id ?? ''"
     page.keyboard.press("ArrowDown")
@@ -246,13 +229,13 @@ def test_by_the_keyboard_alone(page: Page, api: httpx.Client) -> None:
     page.keyboard.press("ArrowUp")
     assert page.evaluate(focused) == best[1]
     page.keyboard.press("o")
-    after = _ids(_best(api, user=USER, items=[best[1]]))
+    after = ids_of(_best(api, user=USER, items=[best[1]]))
     until(page, lambda: listed(page) == after)
     assert page.evaluate(focused) == after[1]  # the next one has come to its place
     page.keyboard.press("Enter")
     until(page, lambda: "panel=item" in page.url)
-    assert _state(page)["item"] == [after[1]]
-    assert _state(page)["user"] == [USER]
+    assert state_of(page)["item"] == [after[1]]
+    assert state_of(page)["user"] == [USER]
     page.keyboard.press("Alt+1")
     until(page, lambda: listed(page) == after)
 
@@ -261,7 +244,7 @@ def test_cards_glide_unless_the_system_asks_for_calm(page: Page) -> None:
     count = "document.getAnimations().filter(one => !(one instanceof CSSTransition)).length"
     for motion, moving in (("reduce", False), ("no-preference", True)):
         page.emulate_media(reduced_motion=motion)  # type: ignore[arg-type]
-        _open(page, user=USER)
+        open_panel(page, "explore", user=USER)
         before = listed(page)
         page.evaluate(
             f"""() => {{
@@ -279,36 +262,6 @@ def test_cards_glide_unless_the_system_asks_for_calm(page: Page) -> None:
         assert (page.evaluate("window.most") > 0) is moving
 
 
-def test_ids_that_mean_harm_stay_text(page: Page, api: httpx.Client) -> None:
-    for harm in HARM:
-        _open(page, user=harm, items=[harm], k=50, seen="true")
-        assert listed(page) == _ids(_best(api, user=harm, items=[harm], k=50, seen=True)), harm
-        title = page.locator(".has h2")
-        assert title.evaluate("e => e.textContent") == printable(harm)
-        assert title.evaluate("e => e.children.length") == 0
-        assert page.locator("main img, main script, main b, main i").count() == 0, harm
-        assert not scrolls_sideways(page), harm
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> None:
-    for state in (
-        {},
-        {"user": USER},
-        {"user": "🍵 tea", "items": list(HARM), "k": 50, "seen": "true"},
-        {"user": "x" * 1024},
-        {"items": ["🍵 tea", "a/b"], "model": "slim"},
-    ):
-        _open(page, **state)
-        for details in page.locator("main details").all():
-            if not details.evaluate("e => e.open"):
-                details.locator("summary").click()
-        assert not scrolls_sideways(page), state
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) is (scheme == "light")
-
-
 def test_a_list_that_scores_have_ranked_says_so(page: Page, api: httpx.Client) -> None:
     def turned(route: Route) -> None:
         answer = route.fetch()
@@ -317,9 +270,9 @@ def test_a_list_that_scores_have_ranked_says_so(page: Page, api: httpx.Client) -
         route.fulfill(response=answer, json=body)
 
     page.route("**/v1/recommend*", turned)
-    _open(page, user=USER)
+    open_panel(page, "explore", user=USER)
     best = _best(api, user=USER)[::-1]
-    assert listed(page) == _ids(best)
+    assert listed(page) == ids_of(best)
     assert "a finer score ranks them" in page.inner_text(".legend >> nth=0")
     assert re.match(
         r"score [\d.]+, distance \d+ of 64", page.locator(".far .number").first.inner_text()
@@ -339,6 +292,7 @@ def test_scores_of_a_list_have_the_same_digits(page: Page) -> None:
 def test_the_start_says_what_this_is(page: Page) -> None:
     page.goto("/")
     words = page.locator(".intro").inner_text()
+    assert page.title() == "Explore · xorec"
     assert "recommends items to users" in words
     assert "320 users and 240 items" in words
     assert "default (dsiml" in words
@@ -357,10 +311,10 @@ def test_all_of_a_long_history_can_be_seen(page: Page, api: httpx.Client) -> Non
     items = [f"i{row:03}" for row in range(100, 160)]
     events = [{"user": "who has much", "item": item} for item in items]
     assert api.post("/v1/events", json={"events": events}).status_code == 200
-    _open(page, user="who has much")
+    open_panel(page, "explore", user="who has much")
     assert page.locator(".has ol > li").count() == 40
     page.get_by_role("button", name="and 20 before these").click()
     until(page, lambda: page.locator(".has ol > li").count() == 60)
     shown = page.locator(".has ol a.name").all_inner_texts()
-    known = api.get("/v1/items", params={"item": items}).json()["items"]
+    known = items_of(api, "items", item=items)
     assert sorted(shown) == sorted(one["name"] for one in known)

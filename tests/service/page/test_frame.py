@@ -2,24 +2,85 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from tests.support.browsing import SCHEMES, WIDTHS, Trouble, listed, scrolls_sideways, until
+from tests.support.browsing import (
+    SCHEMES,
+    WIDTHS,
+    Trouble,
+    expect,
+    ids_of,
+    items_of,
+    listed,
+    open_panel,
+    printable,
+    scrolls_sideways,
+    until,
+)
+from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 
+STATES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("explore", {}),
+    ("explore", {"user": "user 100"}),
+    ("explore", {"user": "🍵 tea", "items": HARM, "k": 50, "seen": "true"}),
+    ("explore", {"user": "x" * 1024}),
+    ("explore", {"items": ["🍵 tea", "a/b"], "model": "slim"}),
+    ("item", {}),
+    *(("item", {"item": item}) for item in ("i100", *HARM[:3], "🍵 tea")),
+    ("map", {"colour": "category"}),
+    ("compare", {"user": "user 100"}),
+    ("live", {}),
+)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_it_opens(page: Page, width: int, scheme: str) -> None:
-    page.goto("/")
-    page.get_by_role("navigation", name="Panels").wait_for()
-    assert page.title() == "Explore · xorec"
-    assert not scrolls_sideways(page)
+def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> None:
+    for panel, state in STATES:
+        open_panel(page, panel, **state)
+        for details in page.locator("main details").all():
+            if not details.evaluate("e => e.open"):
+                details.locator("summary").click()
+        assert not scrolls_sideways(page), (panel, state)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) is (scheme == "light")
+
+
+@pytest.mark.parametrize("panel", ["explore", "item", "compare", "map"])
+def test_ids_that_mean_harm_stay_text(page: Page, api: httpx.Client, panel: str) -> None:
+    for harm in HARM:
+        own = {"user": harm, "items": [harm], "k": 50, "seen": True}
+        asked: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+            "explore": ({**own, "seen": "true"}, "recommend", own),
+            "item": ({"item": harm}, "similar", {"item": harm}),
+            "compare": ({"user": harm}, "recommend", {"user": harm, "model": "slim"}),
+            "map": ({"item": harm, "colour": "item"}, "items", {"item": harm}),
+        }
+        state, path, query = asked[panel]
+        open_panel(page, panel, **state)
+        wanted = items_of(api, path, **query)
+        if panel == "compare":
+            links = page.locator(".side").nth(1).locator("li a:first-of-type")
+            assert links.evaluate_all("all => all.map(e => e.title)") == ids_of(wanted), harm
+        elif panel == "map":
+            card = page.get_by_role("region", name="Marked item")
+            expect(card.locator("li")).to_have_count(1)
+        else:
+            assert listed(page) == ids_of(wanted), harm
+            title = page.locator(".has h2" if panel == "explore" else ".facts .id")
+            assert title.evaluate("e => e.textContent") == printable(harm)
+        assert page.locator("main :is(img, script, i), main b > *").count() == 0, harm
+        if panel in ("explore", "item"):
+            assert page.locator("main b").count() == 0, harm
+        assert not scrolls_sideways(page), harm
 
 
 def test_a_link_with_a_state_is_the_page(page: Page) -> None:
@@ -30,8 +91,7 @@ def test_a_link_with_a_state_is_the_page(page: Page) -> None:
 
 
 def test_tabs_keep_the_focus_and_keys_change_panels(page: Page) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.get_by_role("link", name="Item", exact=True).focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Look at an item").wait_for()
@@ -57,13 +117,12 @@ def test_colours_can_be_chosen_and_stay(page: Page) -> None:
 
 
 def test_the_other_model_is_one_choice_away(page: Page, api: httpx.Client) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.get_by_label("Model").select_option("slim")
-    best = api.get("/v1/recommend", params={"user": "user 100", "model": "slim"}).json()["items"]
-    until(page, lambda: listed(page) == [one["id"] for one in best])
+    best = ids_of(items_of(api, "recommend", user="user 100", model="slim"))
+    until(page, lambda: listed(page) == best)
     page.reload()
-    until(page, lambda: listed(page) == [one["id"] for one in best])
+    until(page, lambda: listed(page) == best)
 
 
 def test_a_service_with_keys_asks_for_one(page: Page, trouble: Trouble) -> None:
@@ -85,8 +144,7 @@ def test_a_service_with_keys_asks_for_one(page: Page, trouble: Trouble) -> None:
 
 
 def test_a_service_that_does_not_answer_is_said_in_words(page: Page, trouble: Trouble) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.route("**/v1/recommend*", lambda route: route.abort())
     page.locator(".items > li .own").first.click()
     page.get_by_role("alert").wait_for()
@@ -124,8 +182,7 @@ def test_letters_do_not_change_the_model_and_the_search_is_one_key_away(page: Pa
 
 
 def test_skipping_to_the_panel_and_to_the_list(page: Page) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the panel"
     page.keyboard.press("Enter")

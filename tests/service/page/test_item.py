@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING
 
 import httpx
 import numpy as np
 import pytest
 
 from tests.support.browsing import (
-    SCHEMES,
-    WIDTHS,
     Trouble,
     expect,
+    ids_of,
+    items_of,
     listed,
+    open_panel,
     printable,
-    scrolls_sideways,
     until,
 )
-from tests.support.page_shop import HARM, HIDDEN, shop_data
+from tests.support.page_shop import HIDDEN, shop_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 ITEM = "i100"
-
-
-def _open(page: Page, item: str | None = ITEM, **state: Any) -> None:
-    given = {"panel": "item", **({} if item is None else {"item": item}), **state}
-    page.goto("/?" + urlencode(given, doseq=True))
-    page.locator("main h1").wait_for()
-
-
-def _similar(api: httpx.Client, item: str, **query: Any) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = api.get("/v1/similar", params={"item": item, **query}).json()[
-        "items"
-    ]
-    return items
 
 
 def _facts(page: Page) -> dict[str, str]:
@@ -46,8 +32,8 @@ def _facts(page: Page) -> dict[str, str]:
 
 
 def test_facts(page: Page, api: httpx.Client) -> None:
-    _open(page)
-    known = api.get("/v1/items", params={"item": ITEM}).json()["items"][0]
+    open_panel(page, "item", item=ITEM)
+    known = items_of(api, "items", item=ITEM)[0]
     assert page.locator("h1").inner_text() == known["name"]
     assert _facts(page) == {
         "id": ITEM,
@@ -59,9 +45,9 @@ def test_facts(page: Page, api: httpx.Client) -> None:
 
 
 def test_similar_items_and_the_way_to_them(page: Page, api: httpx.Client) -> None:
-    _open(page, k=20)
-    near = _similar(api, ITEM, k=20)
-    assert listed(page) == [one["id"] for one in near]
+    open_panel(page, "item", item=ITEM, k=20)
+    near = items_of(api, "similar", item=ITEM, k=20)
+    assert listed(page) == ids_of(near)
     far = page.locator(".items .far .number").all_inner_texts()
     assert far == [f"distance {one['distance']} of 64" for one in near]
     page.keyboard.press("ArrowDown")
@@ -72,10 +58,10 @@ def test_similar_items_and_the_way_to_them(page: Page, api: httpx.Client) -> Non
 
 @pytest.mark.parametrize("k", [3, 10, 50])
 def test_the_size_of_the_tie_where_the_list_ends(page: Page, api: httpx.Client, k: int) -> None:
-    _open(page, k=k)
-    near = [one["distance"] for one in _similar(api, ITEM, k=k)]
+    open_panel(page, "item", item=ITEM, k=k)
+    near = [one["distance"] for one in items_of(api, "similar", item=ITEM, k=k)]
     ids = [str(one) for one in shop_data().items]
-    codes = api.get("/v1/codes", params={"of": ids}).json()["items"]
+    codes = items_of(api, "codes", of=ids)
     bits = np.array([np.frombuffer(bytes.fromhex(one["code"]), np.uint8) for one in codes])
     others = np.delete(bits, ids.index(ITEM), axis=0)
     distances = np.bitwise_count(others ^ bits[ids.index(ITEM)]).sum(axis=1)
@@ -92,8 +78,8 @@ def test_the_size_of_the_tie_where_the_list_ends(page: Page, api: httpx.Client, 
 
 
 def test_its_code_is_drawn(page: Page, api: httpx.Client) -> None:
-    _open(page)
-    code = api.get("/v1/codes", params={"of": ITEM}).json()["items"][0]["code"]
+    open_panel(page, "item", item=ITEM)
+    code = items_of(api, "codes", of=ITEM)[0]["code"]
     count = int.from_bytes(bytes.fromhex(code)).bit_count()
     assert f"{count} of 64 bits are set" in page.inner_text(".own-code")
     cells = page.locator(".own-code .full").get_attribute("d") or ""
@@ -101,7 +87,7 @@ def test_its_code_is_drawn(page: Page, api: httpx.Client) -> None:
 
 
 def test_who_has_it_leads_to_them(page: Page, api: httpx.Client) -> None:
-    _open(page)
+    open_panel(page, "item", item=ITEM)
     users = api.get("/v1/users", params={"item": ITEM, "k": 30}).json()["users"]
     links = page.locator("details .plain a.name")
     assert links.all_inner_texts() == [one["id"] for one in users]
@@ -111,15 +97,17 @@ def test_who_has_it_leads_to_them(page: Page, api: httpx.Client) -> None:
 
 
 def test_a_list_for_somebody_who_has_it(page: Page, api: httpx.Client) -> None:
-    _open(page, user="user 100")
+    open_panel(page, "item", item=ITEM, user="user 100")
     page.get_by_role("link", name="List for somebody who has it").click()
-    best = api.get("/v1/recommend", params={"items": ITEM}).json()["items"]
-    until(page, lambda: listed(page) == [one["id"] for one in best])
+    best = items_of(api, "recommend", items=ITEM)
+    until(page, lambda: listed(page) == ids_of(best))
 
 
 def test_a_model_without_codes_says_so(page: Page, api: httpx.Client) -> None:
-    _open(page, model="slim")
-    assert listed(page) == [one["id"] for one in _similar(api, ITEM, k=10, model="slim")]
+    open_panel(page, "item", item=ITEM, model="slim")
+    assert listed(page) == [
+        one["id"] for one in items_of(api, "similar", item=ITEM, k=10, model="slim")
+    ]
     assert "no codes" in page.inner_text("main")
     assert page.locator(".histogram").count() == 0
 
@@ -132,45 +120,27 @@ def test_an_item_that_is_not_there(page: Page, trouble: Trouble) -> None:
 
 
 def test_hidden_and_cold_items(page: Page, api: httpx.Client) -> None:
-    hidden = api.get("/v1/items", params={"q": HIDDEN}).json()["items"][0]["id"]
-    _open(page, hidden)
+    hidden = items_of(api, "items", q=HIDDEN)[0]["id"]
+    open_panel(page, "item", item=hidden)
     assert _facts(page)["available"].startswith("no: hidden")
     cold = {"id": "cold", "name": "cold thing", "attributes": {"colour": "<b>"}}
     assert api.put("/v1/items", json=cold).status_code == 200
-    _open(page, "cold")
+    open_panel(page, "item", item="cold")
     assert _facts(page)["popularity"] == "no place yet"
     assert _facts(page)["colour"] == "<b>"
     assert "next update" in page.inner_text("main")
 
 
 def test_without_an_item_there_are_some_to_take(page: Page, api: httpx.Client) -> None:
-    _open(page, None)
-    popular = api.get("/v1/popular", params={"k": 24}).json()["items"]
+    open_panel(page, "item")
+    popular = items_of(api, "popular", k=24)
     page.locator(".plain a.name").nth(4).click()
     until(page, lambda: page.locator("h1").inner_text() == popular[4]["name"])
 
 
-def test_ids_that_mean_harm_stay_text(page: Page, api: httpx.Client) -> None:
-    for harm in HARM:
-        _open(page, harm)
-        assert page.locator(".facts .id").evaluate("e => e.textContent") == printable(harm)
-        name = api.get("/v1/items", params={"item": harm}).json()["items"][0]["name"]
-        assert page.locator("h1").evaluate("e => e.textContent") == printable(name)
-        assert page.locator("main img, main script, main b, main i").count() == 0, harm
-        assert listed(page) == [one["id"] for one in _similar(api, harm, k=10)], harm
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> None:
-    for item in (None, ITEM, *HARM[:3], "🍵 tea"):
-        _open(page, item)
-        assert not scrolls_sideways(page), item
-
-
 def test_everybody_who_has_it_can_be_seen(page: Page, api: httpx.Client) -> None:
-    most = api.get("/v1/popular", params={"k": 1}).json()["items"][0]["id"]
-    _open(page, most)
+    most = items_of(api, "popular", k=1)[0]["id"]
+    open_panel(page, "item", item=most)
     users = api.get("/v1/users", params={"item": most, "k": 1000}).json()["users"]
     assert len(users) > 30
     assert page.locator("details .plain a.name").count() == 30

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from tests.support.browsing import listed
+from tests.support.browsing import ids_of, listed, open_panel
 from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
@@ -33,39 +32,29 @@ def _run(command: list[str], text: str) -> str:
     return done.stdout
 
 
-def test_curl_asks_for_the_same(page: Page) -> None:
-    for user in ("user 100", *HARM):
-        _compare_curl(page, user)
+def _run_curl(line: str) -> Any:
+    return json.loads(_run(["bash"], line.replace("curl ", "curl -sS --fail ", 1)))
 
 
-def _compare_curl(page: Page, user: str) -> None:
+@pytest.mark.parametrize("user", ["user 100", *HARM])
+def test_curl_asks_for_the_same(page: Page, user: str) -> None:
     state = {"user": user, "items": list(HARM), "category": ["tea", "<i>cat</i> & 'dog'"], "k": 5}
-    page.goto("/?" + urlencode(state, doseq=True))
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", **state)
     text = _text(page, "curl").split("\n")
     assert [line[:1] for line in text] == ["#", "c"] * 3  # what each is for, and the line
     lines = text[1::2]
-    answer = json.loads(_run(["bash"], lines[0].replace("curl ", "curl -sS --fail ", 1)))
+    answer, *_ = map(_run_curl, lines)
     assert answer["user"] == user
-    assert [one["id"] for one in answer["items"]] == listed(page)
-    for line in lines[1:]:
-        json.loads(_run(["bash"], line.replace("curl ", "curl -sS --fail ", 1)))
+    assert ids_of(answer["items"]) == listed(page)
 
 
 @pytest.mark.parametrize(
     "user", ["user 100", '\'; echo "$(id)" `id` \\', "abc\u202edef", "nul\x00nul"]
 )
 def test_python_asks_for_the_same(page: Page, user: str) -> None:
-    state = {
-        "user": user,
-        "items": list(HARM),
-        "category": "tea",
-        "not_category": "wool",
-        "k": 5,
-        "seen": "true",
-    }
-    page.goto("/?" + urlencode(state, doseq=True))
-    page.locator(".items > li").first.wait_for()
+    filters = {"category": "tea", "not_category": "wool", "seen": "true"}
+    state = {"user": user, "items": list(HARM), "k": 5, **filters}
+    open_panel(page, "explore", **state)
     text = _text(page, "Python")
     assert "\u202e" not in text
     tell = "\nimport json; print(json.dumps([recommend.user, [one.id for one in recommend.items]]))"
@@ -73,8 +62,7 @@ def test_python_asks_for_the_same(page: Page, user: str) -> None:
 
 
 def test_python_of_an_item_and_of_the_start(page: Page) -> None:
-    page.goto("/?" + urlencode({"panel": "item", "item": "a/b"}))
-    page.locator("h1").wait_for()
+    open_panel(page, "item", item="a/b")
     text = _text(page, "Python")
     tell = "\nprint(item.items[0].id, len(similar.items), len(histogram.counts), codes.bits)"
     assert _run([sys.executable, "-"], text + tell).split() == ["a/b", "10", "65", "64"]
@@ -110,7 +98,7 @@ def test_bodies_and_other_paths(page: Page, api: httpx.Client) -> None:
     wanted = api.post(
         "/v1/recommend/batch", json={"queries": [{"user": "it's \u202e", "k": 2, "seen": True}]}
     ).json()["results"][0]["answer"]["items"]
-    by_curl = json.loads(_run(["bash"], curl.replace("curl ", "curl -sS --fail ", 1)))
+    by_curl = _run_curl(curl)
     assert by_curl["results"][0]["answer"]["items"] == wanted
     tell = "\nimport json; print(json.dumps(answer['results'][0]['answer']['items']))"
     assert json.loads(_run([sys.executable, "-"], python + tell)) == wanted
@@ -118,8 +106,7 @@ def test_bodies_and_other_paths(page: Page, api: httpx.Client) -> None:
 
 def test_copy(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     text = _text(page, "curl")
     page.get_by_role("button", name="Copy").click()
     page.get_by_text("copied", exact=True).wait_for()
@@ -129,8 +116,7 @@ def test_copy(page: Page) -> None:
 def test_a_key_is_named_and_never_shown(page: Page) -> None:
     page.goto("/")
     page.evaluate("sessionStorage.setItem('xorec-key', 'the-secret-of-this-shop')")
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     for language in ("curl", "Python"):
         text = _text(page, language)
         assert "the-secret" not in text

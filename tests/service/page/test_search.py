@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.support.browsing import printable, settled, until
+from tests.support.browsing import open_panel, printable, settled, until
 from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def _start(page: Page) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.keyboard.press("/")
 
 

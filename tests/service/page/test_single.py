@@ -20,9 +20,8 @@ from tests.support.browsing import SCHEMES, Trouble, expect, scrolls_sideways
 from tests.support.page_shop import HARM, HARM_NAMES, shop_recommender
 from xorec.core.errors import OptionError
 from xorec.recommender.recommender import Recommender
-from xorec.service.page.single.bundle import bundle
 from xorec.service.page.single.content import content
-from xorec.service.page.single.document import document
+from xorec.service.page.single.document import bundle, document
 from xorec.testing.data import planted
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from xorec.service.config import Config
 from xorec.service.http.app import App, Health
 from xorec.service.http.exchange import Reply, Request, RequestIds
 from xorec.service.http.problems import HttpError
-from xorec.service.http.routes import Call, Route
+from xorec.service.http.routes import Routes
 from xorec.service.log.records import Exposure
 from xorec.service.metrics import Metrics
 from xorec.service.processes import peers as peers_module
@@ -67,36 +67,28 @@ class Behind:
         self.exposures.append(exposure)
 
 
-async def write(service: Any, call: Call) -> Echo:
+ROUTES = Routes()
+
+
+@ROUTES("POST", "/write", role="write", writer=True)
+async def write(service: Any, body: RecommendBody) -> Echo:
     await asyncio.sleep(0.001)
-    if call.body.user == "bad":
+    if body.user == "bad":
         raise HttpError(507, "no room.")
-    return Echo(worker=service.worker, got=call.body.user)
+    return Echo(worker=service.worker, got=body.user)
 
 
-async def following(service: Any, call: Call) -> Echo | Reply:
+@ROUTES("GET", "/next")
+async def following(service: Any, request: Request, query: NextQuery) -> Echo | Reply:
     """Worker 0 alone knows the list "known"."""
-    if service.worker == 0 and call.query.request_id in ("known", "w0-0123456789-1"):
+    if service.worker == 0 and query.request_id in ("known", "w0-0123456789-1"):
         return Echo(worker=0)
-    reply = await _asked_elsewhere(service, call, call.query.request_id)
+    reply = await _asked_elsewhere(service, request, query.request_id)
     if reply is None:
         raise HttpError(404, "no such list.")
     return reply
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path="/write",
-        handler=write,
-        body=RecommendBody,
-        answer=Echo,
-        role="write",
-        writer=True,
-        summary="",
-    ),
-    Route(method="GET", path="/next", handler=following, query=NextQuery, answer=Echo, summary=""),
-)
 Test = Callable[[list[App], list[Peers]], Awaitable[None]]
 
 

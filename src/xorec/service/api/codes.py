@@ -12,7 +12,7 @@ from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.list_request import check_seq, item_of, items_of, user_of
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.live.model import LiveModel
 from xorec.service.service import Service
 
@@ -65,10 +65,9 @@ class CodesAnswer(Answer):
     items: list[ItemCode] = []
 
 
-@ROUTES("GET", "/v1/codes", query=CodesQuery, answer=CodesAnswer)
-async def get_codes(service: Service, call: Call) -> CodesAnswer:
+@ROUTES("GET", "/v1/codes")
+async def get_codes(service: Service, query: CodesQuery) -> CodesAnswer:
     """The bits that somebody's list is searched with, and the bits of items."""
-    query: CodesQuery = call.query
     await check_seq(service, query.seq)
     live = service.models[query.name]
     wanted = items_of(live, query.of, "of")
@@ -108,10 +107,9 @@ def _hex(words: Words, bits: int) -> str:
     return words.astype("<u8").tobytes()[: bytes_for(bits)].hex()
 
 
-@ROUTES("GET", "/v1/histogram", query=HistogramQuery, answer=HistogramAnswer, thread=True)
-def get_histogram(service: Service, call: Call) -> HistogramAnswer:
+@ROUTES("GET", "/v1/histogram", thread=True)
+def get_histogram(service: Service, query: HistogramQuery) -> HistogramAnswer:
     """How many items stand at each distance, the cut-off, and the tie there."""
-    query: HistogramQuery = call.query
     live = service.models[query.name]
     bits = live.recommender.representation.code_length
     codes = live.recommender.representation.arrays().get("item_codes")

@@ -14,7 +14,7 @@ from xorec.core.errors import OptionError
 from xorec.core.printable import jsonable
 from xorec.evaluation.significance import bootstrap_interval, sign_flip_test
 from xorec.service.api.base import Answer, Json, Query
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.live.held_out import FEWEST, Floats, held_out, hit, ndcg, ranks
 from xorec.service.live.lists import ListRequest, make_list
 from xorec.service.live.model import LiveModel
@@ -113,10 +113,9 @@ _TRIED = 20
 """Users that are looked at for each that is wanted: not all are known to both models."""
 
 
-@ROUTES("GET", "/v1/compare", query=CompareQuery, answer=CompareAnswer, thread=True)
-def get_compare(service: Service, call: Call) -> CompareAnswer:
+@ROUTES("GET", "/v1/compare", thread=True)
+def get_compare(service: Service, query: CompareQuery) -> CompareAnswer:
     """Two models: what their lists have in common, and which of them ranks better."""
-    query: CompareQuery = call.query
     a, b = service.models[query.a], service.models[query.b]
     if a.name == b.name:
         raise OptionError(f"a and b are both {a.name!r}: name two models (/v1/models lists them).")

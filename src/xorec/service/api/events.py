@@ -14,8 +14,9 @@ from pydantic import BaseModel, Field, ValidationError
 from xorec.core.errors import XorecError
 from xorec.service.api.base import Answer, Body, JsonId, Query
 from xorec.service.api.list_request import user_of
+from xorec.service.http.exchange import Request
 from xorec.service.http.problems import HttpError, http_error_of, status_of
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.ids import id_of
 from xorec.service.jobs.schedule import spec_for
 from xorec.service.live.model import LiveModel
@@ -108,23 +109,18 @@ _FARTHEST = 366 * 24 * 3600 * 1_000_000
 """Microseconds by which an event may be ahead of this machine's clock."""
 
 
-@ROUTES(
-    "POST",
-    "/v1/events",
-    body=(EventsBody, EventBody),
-    ndjson=True,
-    answer=EventsAnswer,
-    role="write",
-    writer=True,
-)
-async def post_events(service: Service, call: Call) -> EventsAnswer:
+@ROUTES("POST", "/v1/events", role="write", writer=True)
+async def post_events(
+    service: Service, request: Request, body: EventsBody | EventBody | bytes
+) -> EventsAnswer:
     """Say what users did: on disk when answered, known to the very next list."""
     writer = service.require_writer()
-    events = list(_checked(service.models.default, _raw_events(service, call)))
+    raw = _raw_events(body, service.config.limits.events_per_call)
+    events = list(_checked(service.models.default, raw))
     done = await asyncio.wrap_future(writer.append(events))
     service.metrics.duplicates.inc(done.duplicates)
     return EventsAnswer.model_construct(
-        request_id=call.request_id,
+        request_id=request.id,
         model=service.models.default.ref,
         took_us=0,
         accepted=done.accepted,
@@ -134,15 +130,13 @@ async def post_events(service: Service, call: Call) -> EventsAnswer:
     )
 
 
-def _raw_events(service: Service, call: Call) -> list[Any]:
+def _raw_events(body: EventsBody | EventBody | bytes, most: int) -> list[Any]:
     """What the body has: models, dictionaries, or lines."""
-    if call.lines is not None:
-        found: list[Any] = [line for line in call.lines.splitlines() if line.strip()]
-    elif isinstance(call.body, EventsBody):
-        found = call.body.events
-    else:
-        found = [call.body]
-    most = service.config.limits.events_per_call
+    found: list[Any] = [body]
+    if isinstance(body, bytes):
+        found = [line for line in body.splitlines() if line.strip()]
+    elif isinstance(body, EventsBody):
+        found = body.events
     if not found or len(found) > most:
         raise HttpError(422, f"there are {len(found):,} events in one call: 1 to {most:,}.")
     return found
@@ -180,10 +174,9 @@ def _hash(user: Any, item: Any, body: EventBody, ts: int | None) -> str:
     return f"h-{hashlib.blake2b(text, digest_size=16).hexdigest()}"
 
 
-@ROUTES("GET", "/v1/events", query=EventsQuery, answer=EventList, thread=True)
-def get_events(service: Service, call: Call) -> EventList:
+@ROUTES("GET", "/v1/events", thread=True)
+def get_events(service: Service, query: EventsQuery) -> EventList:
     """Events of a user, or of all, newest first."""
-    query: EventsQuery = call.query
     live = service.models.default
     user = None if query.user is None else user_of(live, query.user)
     k = min(query.k, service.config.limits.k)
@@ -193,14 +186,12 @@ def get_events(service: Service, call: Call) -> EventList:
 
 
 def event_out(event: Event) -> EventOut:
-    """An event as an answer has it."""
     return EventOut(**{**event._asdict(), "ts": iso(event.ts)})
 
 
-@ROUTES("DELETE", "/v1/events", query=EraseQuery, answer=EraseAnswer, role="write", writer=True)
-async def delete_events(service: Service, call: Call) -> EraseAnswer:
+@ROUTES("DELETE", "/v1/events", role="write", writer=True)
+async def delete_events(service: Service, query: EraseQuery) -> EraseAnswer:
     """Erase a user: events, history, code, and lists in experiments."""
-    query: EraseQuery = call.query
     writer, tasks = service.require_writer(), service.require_tasks()
     live = service.models.default
     user = user_of(live, query.user)

@@ -17,7 +17,7 @@ from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import did_you_mean, quoted
 from xorec.evaluation.significance import bootstrap_interval
 from xorec.service.api.base import Answer, Body, Json, Query
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.log.records import Id
 from xorec.service.service import Service
 
@@ -142,17 +142,9 @@ def difference_test(
 Floats = npt.NDArray[np.float64]
 
 
-@ROUTES(
-    "PUT",
-    "/v1/experiments",
-    body=ExperimentBody,
-    answer=ExperimentChanged,
-    role="admin",
-    writer=True,
-)
-async def put_experiment(service: Service, call: Call) -> ExperimentChanged:
+@ROUTES("PUT", "/v1/experiments", role="admin", writer=True)
+async def put_experiment(service: Service, body: ExperimentBody) -> ExperimentChanged:
     """Split users between models, by hash."""
-    body: ExperimentBody = call.body
     for name, share in body.arms.items():
         service.models[name]  # says which there are
         if not (math.isfinite(share) and share >= 0):
@@ -166,10 +158,9 @@ async def put_experiment(service: Service, call: Call) -> ExperimentChanged:
     return ExperimentChanged(model=service.models.default.ref, experiment=made, seq=seq)
 
 
-@ROUTES("GET", "/v1/experiments", query=ExperimentQuery, answer=ExperimentList, thread=True)
-def get_experiments(service: Service, call: Call) -> ExperimentList:
+@ROUTES("GET", "/v1/experiments", thread=True)
+def get_experiments(service: Service, query: ExperimentQuery) -> ExperimentList:
     """Experiments with their results: rates with intervals, and tests."""
-    query: ExperimentQuery = call.query
     known = service.models.experiments
     if query.name is not None and query.name not in known:
         raise UnknownIdError(f"there is no experiment {quoted(query.name)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from typing import Literal
 
@@ -26,9 +27,9 @@ from xorec.service.api import (
 )
 from xorec.service.http.app import Health
 from xorec.service.http.exchange import Reply
-from xorec.service.http.openapi import document_text
+from xorec.service.http.openapi import document
 from xorec.service.http.problems import busy
-from xorec.service.http.routes import Call, Route, Routes
+from xorec.service.http.routes import Route, Routes
 from xorec.service.metrics import Metrics
 from xorec.service.page.files import page_routes
 from xorec.service.service import Service
@@ -62,25 +63,25 @@ def health_routes(health: Health, metrics: Metrics) -> Routes:
     """Routes that need no model."""
     routes = Routes("health")
 
-    @routes("GET", "/livez", answer=Alive, role="open", limited=False)
-    def livez(service: Service, call: Call) -> Alive:
+    @routes("GET", "/livez", role="open", limited=False)
+    def livez(service: Service) -> Alive:
         """Whether the process answers."""
         return Alive()
 
     @routes("GET", "/readyz", answer=Ready, role="open", limited=False)
-    def readyz(service: Service, call: Call) -> Ready:
+    def readyz(service: Service) -> Ready:
         """Whether requests will be answered: 503 before and after that."""
         if health.state != "ready":
             raise busy(f"the service is {health.state}.")
         return Ready()
 
     @routes("GET", "/version", answer=Version, limited=False)
-    def version(service: Service, call: Call) -> Version:
+    def version(service: Service) -> Version:
         """Which version runs."""
         return Version(version=xorec.__version__, python=platform.python_version())
 
     @routes("GET", "/metrics", thread=True, limited=False, media_type="text/plain")
-    def prometheus(service: Service, call: Call) -> Reply:
+    def prometheus(service: Service) -> Reply:
         """Figures for Prometheus."""
         return Reply(200, metrics.text(), CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -92,10 +93,10 @@ def all_routes(health: Health, metrics: Metrics) -> tuple[Route, ...]:
     routes, text = health_routes(health, metrics), b""
 
     @routes("GET", "/openapi.json", limited=False)
-    def openapi(service: Service, call: Call) -> Reply:
+    def openapi(service: Service) -> Reply:
         """This document."""
         nonlocal text
-        text = text or document_text(every)
+        text = text or json.dumps(document(every), ensure_ascii=False).encode()
         return Reply(200, text)
 
     resources = (route for file in _RESOURCES for route in file.ROUTES)

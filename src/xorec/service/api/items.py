@@ -14,7 +14,7 @@ from xorec.core.printable import quoted
 from xorec.service.api.base import Answer, Body, JsonId, ModelQuery, Query
 from xorec.service.api.list_request import item_of, items_of
 from xorec.service.http.problems import HttpError
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.ids import id_of
 from xorec.service.live.model import LiveModel
 from xorec.service.live.state import ItemInfo, iso, micros, now_micros, patched
@@ -128,12 +128,10 @@ class CategoryList(Answer):
     categories: list[CategoryOut]
 
 
-@ROUTES(
-    "PUT", "/v1/items", body=(ItemsBody, ItemBody), answer=ItemsChanged, role="write", writer=True
-)
-async def put_items(service: Service, call: Call) -> ItemsChanged:
+@ROUTES("PUT", "/v1/items", role="write", writer=True)
+async def put_items(service: Service, body: ItemsBody | ItemBody) -> ItemsChanged:
     """Say all that is to be known of an item: name, categories, when it may be listed."""
-    bodies = call.body.items if isinstance(call.body, ItemsBody) else [call.body]
+    bodies = body.items if isinstance(body, ItemsBody) else [body]
     now = now_micros()
     changes: list[Mapping[str, Any]] = []
     for at, body in enumerate(bodies):
@@ -146,10 +144,9 @@ async def put_items(service: Service, call: Call) -> ItemsChanged:
     return await _changed(service, changes)
 
 
-@ROUTES("PATCH", "/v1/items", body=ItemPatch, answer=ItemsChanged, role="write", writer=True)
-async def patch_item(service: Service, call: Call) -> ItemsChanged:
+@ROUTES("PATCH", "/v1/items", role="write", writer=True)
+async def patch_item(service: Service, body: ItemPatch) -> ItemsChanged:
     """Change what is known of an item."""
-    body: ItemPatch = call.body
     live = service.models.default
     item = _item_id(live, body.id, 0)
     old = service.models.catalogue.get(item)
@@ -167,11 +164,11 @@ async def patch_item(service: Service, call: Call) -> ItemsChanged:
     return await _changed(service, [{"id": item, **patched(old, named).to_dict()}])
 
 
-@ROUTES("DELETE", "/v1/items", query=ItemId, answer=ItemsChanged, role="write", writer=True)
-async def delete_item(service: Service, call: Call) -> ItemsChanged:
+@ROUTES("DELETE", "/v1/items", role="write", writer=True)
+async def delete_item(service: Service, query: ItemId) -> ItemsChanged:
     """Take an item out of all lists."""
     live = service.models.default
-    item = item_of(live, call.query.item)
+    item = item_of(live, query.item)
     if live.item_row(item) < 0 and service.models.catalogue.get(item) is None:
         raise UnknownIdError(f"item {quoted(item)} is unknown: there is nothing to delete.")
     info = ItemInfo(deleted=True, since=now_micros())
@@ -191,10 +188,9 @@ def _item_id(live: LiveModel, given: Any, at: int) -> Id:
         raise HttpError(422, f"item {at}: {error}", at=at) from None
 
 
-@ROUTES("GET", "/v1/items", query=ItemQuery, answer=ItemList, thread=True)
-def get_items(service: Service, call: Call) -> ItemList:
+@ROUTES("GET", "/v1/items", thread=True)
+def get_items(service: Service, query: ItemQuery) -> ItemList:
     """Items by id, or by some letters of their id or name."""
-    query: ItemQuery = call.query
     live = service.models[query.name]
     if query.item:
         asked = items_of(live, query.item, "item")
@@ -233,10 +229,9 @@ def item_out(service: Service, live: LiveModel, item: Id) -> ItemOut:
     )
 
 
-@ROUTES("GET", "/v1/categories", query=CategoryQuery, answer=CategoryList, thread=True)
-def get_categories(service: Service, call: Call) -> CategoryList:
+@ROUTES("GET", "/v1/categories", thread=True)
+def get_categories(service: Service, query: CategoryQuery) -> CategoryList:
     """Categories and how many items are in each, those with most items first."""
-    query: CategoryQuery = call.query
     live = service.models[query.name]
     found = live.categories.most_items(query.k)
     rows = [CategoryOut(name=name, count=count) for name, count in found]

@@ -32,7 +32,6 @@ class Where(Body):
     attributes: dict[str, str | int | float | bool] = {}
 
     def conditions(self) -> Conditions:
-        """As the filters of a live model take it."""
         return Conditions(self.any, self.all, self.none, self.attributes)
 
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from xorec.core.errors import OptionError
 from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.list_request import item_of, items_of, user_of
-from xorec.service.http.exchange import Reply
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.exchange import Reply, Request
+from xorec.service.http.routes import Routes
 from xorec.service.live.map_colours import Band, by_bit, by_category, by_distance, by_popularity
 from xorec.service.service import Service
 
@@ -92,15 +92,12 @@ class MapItemsAnswer(Answer):
 _BINARY = "application/octet-stream"
 
 
-@ROUTES(
-    "GET", "/v1/map", query=MapQuery, answer=MapAnswer, thread=True, also="application/octet-stream"
-)
-def get_map(service: Service, call: Call) -> MapAnswer | Reply:
+@ROUTES("GET", "/v1/map", thread=True, also=_BINARY)
+def get_map(service: Service, request: Request, query: MapQuery) -> MapAnswer | Reply:
     """Where items lie: two numbers each."""
-    query: MapQuery = call.query
     live = service.models[query.name]
     places = live.item_map.places()
-    if query.format == "binary" or call.headers.get("accept") == _BINARY:
+    if query.format == "binary" or request.headers.get("accept") == _BINARY:
         headers = (
             ("x-xorec-generation", str(live.about.number)),
             ("x-xorec-layout", live.item_map.layout.encode("ascii", "replace").decode()),
@@ -118,10 +115,9 @@ def get_map(service: Service, call: Call) -> MapAnswer | Reply:
     )
 
 
-@ROUTES("GET", "/v1/map/colours", query=ColoursQuery, answer=ColoursAnswer, thread=True)
-def get_colours(service: Service, call: Call) -> ColoursAnswer:
+@ROUTES("GET", "/v1/map/colours", thread=True)
+def get_colours(service: Service, query: ColoursQuery) -> ColoursAnswer:
     """One byte an item: popularity, category, a bit, or the distance from somebody."""
-    query: ColoursQuery = call.query
     live = service.models[query.name]
     if query.by == "distance":
         if (query.user is None and not query.items) == (query.item is None):
@@ -147,10 +143,9 @@ def get_colours(service: Service, call: Call) -> ColoursAnswer:
     )
 
 
-@ROUTES("GET", "/v1/map/items", query=MapItemsQuery, answer=MapItemsAnswer, thread=True)
-def get_map_items(service: Service, call: Call) -> MapItemsAnswer:
+@ROUTES("GET", "/v1/map/items", thread=True)
+def get_map_items(service: Service, query: MapItemsQuery) -> MapItemsAnswer:
     """Items by their rows on the map, or the rows of items."""
-    query: MapItemsQuery = call.query
     live = service.models[query.name]
     beyond = [row for row in query.rows if not 0 <= row < len(live.items)]
     if beyond:

@@ -10,7 +10,7 @@ from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.service.api.base import Answer, Body, Json, Query
 from xorec.service.http.problems import HttpError
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.jobs.schedule import activate, spec_for
 from xorec.service.live.model import LiveModel
 from xorec.service.service import Service
@@ -122,8 +122,8 @@ class TaskList(Answer):
     tasks: list[TaskOut]
 
 
-@ROUTES("GET", "/v1/models", answer=ModelList, thread=True)
-def get_models(service: Service, call: Call) -> ModelList:
+@ROUTES("GET", "/v1/models", thread=True)
+def get_models(service: Service) -> ModelList:
     """Every model, its generations, and which one is served."""
     names = service.models.names()
     models = [_model_out(service, service.models[name]) for name in names]
@@ -145,33 +145,15 @@ def _model_out(service: Service, live: LiveModel) -> ModelOut:
     )
 
 
-@ROUTES(
-    "POST",
-    "/v1/models/activate",
-    body=ActivateBody,
-    answer=ActivateAnswer,
-    role="admin",
-    writer=True,
-    thread=True,
-)
-def post_activate(service: Service, call: Call) -> ActivateAnswer:
+@ROUTES("POST", "/v1/models/activate", role="admin", writer=True, thread=True)
+def post_activate(service: Service, body: ActivateBody) -> ActivateAnswer:
     """Serve a generation."""
-    body: ActivateBody = call.body
     return _activated(service, service.models[body.name].name, body.generation)
 
 
-@ROUTES(
-    "POST",
-    "/v1/models/rollback",
-    body=RollbackBody,
-    answer=ActivateAnswer,
-    role="admin",
-    writer=True,
-    thread=True,
-)
-def post_rollback(service: Service, call: Call) -> ActivateAnswer:
+@ROUTES("POST", "/v1/models/rollback", role="admin", writer=True, thread=True)
+def post_rollback(service: Service, body: RollbackBody) -> ActivateAnswer:
     """Serve the generation before."""
-    body: RollbackBody = call.body
     live = service.models[body.name]
     numbers = service.models.generations(body.name).numbers()
     older = [number for number in numbers if number < live.about.number]
@@ -185,12 +167,9 @@ def _activated(service: Service, name: str, number: int) -> ActivateAnswer:
     return ActivateAnswer(model=service.models[name].ref, name=name, generation=number, seq=seq)
 
 
-@ROUTES(
-    "POST", "/v1/refit", body=RefitBody, answer=TaskAnswer, role="admin", status=202, writer=True
-)
-def post_refit(service: Service, call: Call) -> TaskAnswer:
+@ROUTES("POST", "/v1/refit", role="admin", status=202, writer=True)
+def post_refit(service: Service, body: RefitBody) -> TaskAnswer:
     """Learn anew from everything, or take in the events now; published behind a gate."""
-    body: RefitBody = call.body
     live = service.models[body.name]
     if body.recipe is not None:
         from xorec.models import model_class
@@ -213,10 +192,9 @@ def post_refit(service: Service, call: Call) -> TaskAnswer:
     return TaskAnswer(model=live.ref, task=task)
 
 
-@ROUTES("GET", "/v1/tasks", query=TaskQuery, answer=TaskList, role="admin", writer=True)
-def get_tasks(service: Service, call: Call) -> TaskList:
+@ROUTES("GET", "/v1/tasks", role="admin", writer=True)
+def get_tasks(service: Service, query: TaskQuery) -> TaskList:
     """What is being worked on, and what came of it."""
-    query: TaskQuery = call.query
     tasks = service.require_tasks().tasks()
     if query.id is not None:
         tasks = [task for task in tasks if task.id == query.id]

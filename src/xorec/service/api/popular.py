@@ -13,7 +13,7 @@ from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
 from xorec.service.api.base import Answer, FilterQuery
 from xorec.service.api.list_request import items_of, user_of
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.live.lists import Item, describe
 from xorec.service.live.model import LiveModel
 from xorec.service.live.state import now_micros
@@ -44,13 +44,12 @@ class RankedAnswer(Answer):
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-@ROUTES("GET", "/v1/popular", query=RankedQuery, answer=RankedAnswer, thread=True)
-def get_popular(service: Service, call: Call) -> RankedAnswer:
+@ROUTES("GET", "/v1/popular", thread=True)
+def get_popular(service: Service, query: RankedQuery) -> RankedAnswer:
     """What most users have.
 
     Recent events count; score: how many users.
     """
-    query: RankedQuery = call.query
     live = service.models[query.name]
     hidden, _ = live.item_rows(items_of(live, query.deny, "deny"))
     if query.user is not None:
@@ -62,13 +61,12 @@ def get_popular(service: Service, call: Call) -> RankedAnswer:
     return RankedAnswer(model=live.ref, items=describe(live, rows, counts))
 
 
-@ROUTES("GET", "/v1/latest", query=RankedQuery, answer=RankedAnswer, thread=True)
-def get_latest(service: Service, call: Call) -> RankedAnswer:
+@ROUTES("GET", "/v1/latest", thread=True)
+def get_latest(service: Service, query: RankedQuery) -> RankedAnswer:
     """The newest items, also those that no model knows yet.
 
     First items of events and of PUT by the time at which they became known, then the rest.
     """
-    query: RankedQuery = call.query
     live = service.models[query.name]
     infos = service.models.catalogue.infos
     times = {item: info.since for item, info in list(infos.items()) if info.since}
@@ -82,13 +80,12 @@ def get_latest(service: Service, call: Call) -> RankedAnswer:
     return _answer(live, query, chain(newest, enough), times)
 
 
-@ROUTES("GET", "/v1/trending", query=TrendingQuery, answer=RankedAnswer, thread=True)
-def get_trending(service: Service, call: Call) -> RankedAnswer:
+@ROUTES("GET", "/v1/trending", thread=True)
+def get_trending(service: Service, query: TrendingQuery) -> RankedAnswer:
     """What most users took in the last hours.
 
     score: how many events.
     """
-    query: TrendingQuery = call.query
     since = now_micros() - _window(query.window) * 1_000_000
     counts = {item: count for item, count, _ in service.reader.items_since(since)}
     return _answer(service.models[query.name], query, counts, counts)

@@ -17,9 +17,9 @@ from xorec.service.api.list_request import (
     request_of,
     user_of,
 )
-from xorec.service.http.exchange import HANDED_ON, Reply, worker_of
+from xorec.service.http.exchange import HANDED_ON, Reply, Request, worker_of
 from xorec.service.http.problems import http_error_of, status_of
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.ids import id_of
 from xorec.service.live.lists import Item, ListRequest, make_list, query_of
 from xorec.service.live.model import LiveModel
@@ -73,18 +73,21 @@ class NextQuery(Query):
     k: int | None = Field(None, ge=1)
 
 
-@ROUTES("GET", "/v1/recommend", query=RecommendQuery, answer=RecommendAnswer)
-async def get_recommend(service: Service, call: Call) -> RecommendAnswer:
+@ROUTES("GET", "/v1/recommend")
+async def get_recommend(
+    service: Service, request: Request, query: RecommendQuery
+) -> RecommendAnswer:
     """The best items for a user, for somebody who has some items, or for both."""
-    text = call.query.user
-    user = None if text is None else user_of(service.models.default, text)
-    return await _recommend(service, call, call.query, user)
+    user = None if query.user is None else user_of(service.models.default, query.user)
+    return await _recommend(service, request, query, user)
 
 
-@ROUTES("POST", "/v1/recommend", body=RecommendBody, answer=RecommendAnswer)
-async def post_recommend(service: Service, call: Call) -> RecommendAnswer:
+@ROUTES("POST", "/v1/recommend")
+async def post_recommend(
+    service: Service, request: Request, body: RecommendBody
+) -> RecommendAnswer:
     """The same with every filter."""
-    return await _recommend(service, call, call.body, user_of_body(service, call.body))
+    return await _recommend(service, request, body, user_of_body(service, body))
 
 
 def user_of_body(service: Service, body: RecommendBody) -> Id | None:
@@ -104,38 +107,38 @@ def model_for(
 
 
 async def _recommend(
-    service: Service, call: Call, asked: RecommendBody | RecommendQuery, user: Id | None
+    service: Service, request: Request, asked: RecommendBody | RecommendQuery, user: Id | None
 ) -> RecommendAnswer:
     """The list, remembered for /v1/next; in an experiment that it was shown is logged."""
     await check_seq(service, asked.seq)
     live = model_for(service, asked.name, asked.experiment, user)
-    request = request_of(live, asked, user)
-    await _count_fresh(live, request)
-    made = list_answer(live, request, call.request_id)
+    wanted = request_of(live, asked, user)
+    await _count_fresh(live, wanted)
+    made = list_answer(live, wanted, request.id)
     shown = [one.id for one in made.items]
-    service.cursors.remember(call.request_id, live.name, request, shown)
-    if request.experiment is not None:
-        made.experiment, made.arm = request.experiment, live.name
+    service.cursors.remember(request.id, live.name, wanted, shown)
+    if wanted.experiment is not None:
+        made.experiment, made.arm = wanted.experiment, live.name
         if user is not None:
-            about = (call.request_id, request.experiment, live.name, user, shown)
+            about = (request.id, wanted.experiment, live.name, user, shown)
             service.expose(Exposure(*about, now_micros()))
     return made
 
 
-async def _count_fresh(live: LiveModel, request: ListRequest) -> None:
+async def _count_fresh(live: LiveModel, wanted: ListRequest) -> None:
     """Popular items are ranked with all recent events: they are counted outside of the loop."""
-    if live.must_count and query_of(live, request)[0].query is None:
+    if live.must_count and query_of(live, wanted)[0].query is None:
         await asyncio.get_running_loop().run_in_executor(None, live.fresh_counts)
 
 
-def list_answer(live: LiveModel, request: ListRequest, request_id: str) -> RecommendAnswer:
+def list_answer(live: LiveModel, wanted: ListRequest, request_id: str) -> RecommendAnswer:
     """A list as an answer."""
-    made = make_list(live, request)
+    made = make_list(live, wanted)
     return RecommendAnswer.model_construct(
         request_id=request_id,
         model=live.ref,
         took_us=0,
-        user=request.user,
+        user=wanted.user,
         items=made.items,
         fallback=made.fallback,
         unknown=made.unknown,
@@ -154,12 +157,11 @@ def _hint(live: LiveModel, unknown: list[Id]) -> str | None:
     return None
 
 
-@ROUTES("POST", "/v1/recommend/batch", body=BatchBody, answer=BatchAnswer, thread=True)
-def post_batch(service: Service, call: Call) -> BatchAnswer:
+@ROUTES("POST", "/v1/recommend/batch", thread=True)
+def post_batch(service: Service, request: Request, body: BatchBody) -> BatchAnswer:
     """Up to 1,000 lists, each with its own status; `distinct` for shelves of one page."""
     from xorec.service.http.endpoint import check_k
 
-    body: BatchBody = call.body
     most = service.config.limits.batch
     if len(body.queries) > most:
         raise OptionError(f"there are {len(body.queries):,} queries: {most:,} at most.")
@@ -170,8 +172,8 @@ def post_batch(service: Service, call: Call) -> BatchAnswer:
             user = user_of_body(service, query)
             live = model_for(service, query.name, query.experiment, user)
             check_k(query.k, service.config.limits.k)
-            request = request_of(live, query, user).without(shown if body.distinct else [])
-            made = list_answer(live, request, f"{call.request_id}.{at}")
+            wanted = request_of(live, query, user).without(shown if body.distinct else [])
+            made = list_answer(live, wanted, f"{request.id}.{at}")
             shown += [one.id for one in made.items]
             results.append(BatchResult(status=200, answer=made))
         except ValidationError as error:
@@ -182,34 +184,33 @@ def post_batch(service: Service, call: Call) -> BatchAnswer:
     return BatchAnswer(model=service.models.default.ref, results=results)
 
 
-@ROUTES("GET", "/v1/next", query=NextQuery, answer=RecommendAnswer)
-async def get_next(service: Service, call: Call) -> RecommendAnswer | Reply:
+@ROUTES("GET", "/v1/next")
+async def get_next(service: Service, request: Request, query: NextQuery) -> RecommendAnswer | Reply:
     """Go on after a list, without repeats.
 
     The worker that made the list remembers it.
     """
-    query: NextQuery = call.query
     try:
         cursor = service.cursors.get(query.request_id)
     except UnknownIdError:
-        reply = await _asked_elsewhere(service, call, query.request_id)
+        reply = await _asked_elsewhere(service, request, query.request_id)
         if reply is None:
             raise
         return reply
-    live, request = service.models[cursor.model], cursor.request.without(cursor.shown, query.k)
-    await _count_fresh(live, request)
-    made = list_answer(live, request, call.request_id)
+    live, wanted = service.models[cursor.model], cursor.request.without(cursor.shown, query.k)
+    await _count_fresh(live, wanted)
+    made = list_answer(live, wanted, request.id)
     service.cursors.go_on(query.request_id, [one.id for one in made.items])
     return made
 
 
-async def _asked_elsewhere(service: Service, call: Call, made_by: str) -> Reply | None:
+async def _asked_elsewhere(service: Service, request: Request, made_by: str) -> Reply | None:
     """The reply of the worker that made the request `made_by`; None where no other knows it.
 
     Where a client chose the id, all are asked. A request that was handed on is not handed on again.
     """
-    peers, request = service.peers, call.request
-    if peers is None or request is None or HANDED_ON in request.headers:
+    peers = service.peers
+    if peers is None or HANDED_ON in request.headers:
         return None
     maker = worker_of(made_by)
     others = [one for one in range(peers.count) if one != peers.worker]

@@ -17,7 +17,7 @@ from xorec.service.api.list_request import (
     items_of,
     user_of,
 )
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.live.lists import Item, describe
 from xorec.service.service import Service
 
@@ -78,10 +78,9 @@ class ExplainAnswer(Answer):
     explanation: dict[str, Any]
 
 
-@ROUTES("GET", "/v1/similar", query=SimilarQuery, answer=SimilarAnswer)
-def get_similar(service: Service, call: Call) -> SimilarAnswer:
+@ROUTES("GET", "/v1/similar")
+def get_similar(service: Service, query: SimilarQuery) -> SimilarAnswer:
     """The items most like one."""
-    query: SimilarQuery = call.query
     live = service.models[query.name]
     item = item_of(live, query.item)
     row = live.require_item(item)
@@ -106,10 +105,9 @@ def get_similar(service: Service, call: Call) -> SimilarAnswer:
     return SimilarAnswer(model=live.ref, item=item, items=found)
 
 
-@ROUTES("GET", "/v1/similar-users", query=SimilarUsersQuery, answer=SimilarUsersAnswer, thread=True)
-def get_similar_users(service: Service, call: Call) -> SimilarUsersAnswer:
+@ROUTES("GET", "/v1/similar-users", thread=True)
+def get_similar_users(service: Service, query: SimilarUsersQuery) -> SimilarUsersAnswer:
     """The users most like one."""
-    query: SimilarUsersQuery = call.query
     live = service.models[query.name]
     user = user_of(live, query.user)
     if live.user_row(user) < 0:
@@ -128,10 +126,9 @@ def get_similar_users(service: Service, call: Call) -> SimilarUsersAnswer:
     return SimilarUsersAnswer(model=live.ref, user=user, users=users[: query.k])
 
 
-@ROUTES("GET", "/v1/explain", query=ExplainQuery, answer=ExplainAnswer)
-async def get_explain(service: Service, call: Call) -> ExplainAnswer:
+@ROUTES("GET", "/v1/explain")
+async def get_explain(service: Service, query: ExplainQuery) -> ExplainAnswer:
     """Why an item is recommended: score, rank, and the own items that speak for it."""
-    query: ExplainQuery = call.query
     await check_seq(service, query.seq)
     live = service.models[query.name]
     row = live.require_item(item_of(live, query.item))

@@ -8,29 +8,18 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from xorec.service.api.base import Answer, Query
 from xorec.service.api.events import event_out
 from xorec.service.http.exchange import Stream
 from xorec.service.http.problems import HttpError
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.log.records import Event
 from xorec.service.service import Service
-from xorec.service.snapshots import list_snapshots, make_snapshot
+from xorec.service.snapshots import SnapshotOut, list_snapshots, make_snapshot
 
 ROUTES = Routes("snapshots")
-
-
-class SnapshotOut(BaseModel):
-    """Model and events in one file."""
-
-    id: str
-    path: str
-    nbytes: int
-    seq: int
-    made: str
-    generation: int
 
 
 class SnapshotAnswer(Answer):
@@ -52,39 +41,22 @@ class ExportQuery(Query):
     after: int = Field(0, ge=0, lt=2**63)
 
 
-@ROUTES(
-    "POST",
-    "/v1/snapshots",
-    answer=SnapshotAnswer,
-    role="admin",
-    status=201,
-    writer=True,
-    thread=True,
-)
-def post_snapshot(service: Service, call: Call) -> SnapshotAnswer:
+@ROUTES("POST", "/v1/snapshots", role="admin", status=201, writer=True, thread=True)
+def post_snapshot(service: Service) -> SnapshotAnswer:
     """Model and events in one file, from which `xorec serve` starts again."""
-    made = make_snapshot(service)
-    return SnapshotAnswer(model=service.models.default.ref, snapshot=SnapshotOut(**made._asdict()))
+    return SnapshotAnswer(model=service.models.default.ref, snapshot=make_snapshot(service))
 
 
-@ROUTES("GET", "/v1/snapshots", answer=SnapshotList, role="admin", thread=True)
-def get_snapshots(service: Service, call: Call) -> SnapshotList:
+@ROUTES("GET", "/v1/snapshots", role="admin", thread=True)
+def get_snapshots(service: Service) -> SnapshotList:
     """The snapshots that there are."""
-    found = [SnapshotOut(**one._asdict()) for one in list_snapshots(service.models.folder)]
+    found = list_snapshots(service.models.folder)
     return SnapshotList(model=service.models.default.ref, snapshots=found)
 
 
-@ROUTES(
-    "GET",
-    "/v1/export",
-    query=ExportQuery,
-    role="admin",
-    thread=True,
-    media_type="application/x-ndjson",
-)
-def get_export(service: Service, call: Call) -> Stream:
+@ROUTES("GET", "/v1/export", role="admin", thread=True, media_type="application/x-ndjson")
+def get_export(service: Service, query: ExportQuery) -> Stream:
     """Events, or what was said of items, a line of JSON each."""
-    query: ExportQuery = call.query
     lines = _events(service, query.after) if query.what == "events" else _items(service)
     file = tempfile.TemporaryFile(dir=service.models.folder)  # noqa: SIM115, closed when it is sent
     try:

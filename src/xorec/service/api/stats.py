@@ -15,7 +15,7 @@ from typing import Any
 from xorec.service.api.base import Answer, Query
 from xorec.service.http.exchange import Request, Stream
 from xorec.service.http.problems import HttpError
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.live.state import iso
 from xorec.service.service import Service
 
@@ -36,27 +36,26 @@ _SPARING = 100
 """A count of all events is not repeated before so many times what it took has gone by."""
 
 
-@ROUTES("GET", "/v1/stats", answer=StatsAnswer)
-async def get_stats(service: Service, call: Call) -> StatsAnswer:
+@ROUTES("GET", "/v1/stats")
+async def get_stats(service: Service, request: Request) -> StatsAnswer:
     """What the service is doing."""
-    return StatsAnswer(model=service.models.default.ref, stats=await _stats(service, call))
+    return StatsAnswer(model=service.models.default.ref, stats=await _stats(service, request))
 
 
-async def _stats(service: Service, call: Call, history: int = 3) -> dict[str, Any]:
+async def _stats(service: Service, request: Request, history: int = 3) -> dict[str, Any]:
     """The figures, with tasks also where another worker runs them."""
     loop = asyncio.get_running_loop()
     figures = await loop.run_in_executor(None, stats, service, history)
     if service.tasks is None and service.peers is not None:
-        figures["tasks"] = await _tasks_of_writer(service, call)
+        figures["tasks"] = await _tasks_of_writer(service, request)
     return figures
 
 
-async def _tasks_of_writer(service: Service, call: Call) -> list[Any]:
+async def _tasks_of_writer(service: Service, request: Request) -> list[Any]:
     assert service.peers is not None
-    headers = {} if call.request is None else call.request.headers
-    request = Request("GET", "/v1/stats", headers=headers, id=call.request_id)
+    asked = Request("GET", "/v1/stats", headers=request.headers, id=request.id)
     try:
-        reply = await service.peers.ask_writer(request, b"")
+        reply = await service.peers.ask_writer(asked, b"")
     except HttpError:
         return []
     tasks: list[Any] = json.loads(reply.body)["stats"]["tasks"] if reply.status == 200 else []
@@ -135,18 +134,18 @@ class LiveQuery(Query):
     seconds: float = 1.0
 
 
-@ROUTES("GET", "/v1/live", query=LiveQuery, media_type="text/event-stream")
-def get_live(service: Service, call: Call) -> Stream:
+@ROUTES("GET", "/v1/live", media_type="text/event-stream")
+def get_live(service: Service, request: Request, query: LiveQuery) -> Stream:
     """The same again and again, as server-sent events."""
     from xorec.service.metrics import SECONDS
 
-    pause = min(max(call.query.seconds, 0.2), 60.0)
+    pause = min(max(query.seconds, 0.2), 60.0)
 
     async def stream() -> AsyncIterator[bytes]:
         until = time.monotonic() + _LIVE_SECONDS
         history = SECONDS - 1
         while time.monotonic() < until:
-            figures = await _stats(service, call, history)
+            figures = await _stats(service, request, history)
             yield f"event: stats\ndata: {json.dumps(figures)}\n\n".encode()
             history = min(SECONDS - 1, int(pause) + 2)
             await asyncio.sleep(pause)

@@ -9,7 +9,7 @@ from xorec.core.errors import OptionError
 from xorec.core.printable import jsonable
 from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.list_request import item_of, user_of
-from xorec.service.http.routes import Call, Routes
+from xorec.service.http.routes import Routes
 from xorec.service.live.model import LiveModel
 from xorec.service.live.text_search import find_or_guess
 from xorec.service.log.records import Id
@@ -47,10 +47,9 @@ class UserList(Answer):
 _MOST_HISTORY = 1000
 
 
-@ROUTES("GET", "/v1/users", query=UserQuery, answer=UserList, thread=True)
-def get_users(service: Service, call: Call) -> UserList:
+@ROUTES("GET", "/v1/users", thread=True)
+def get_users(service: Service, query: UserQuery) -> UserList:
     """A user with their history, users by some letters of their id, or who has an item."""
-    query: UserQuery = call.query
     live = service.models[query.name]
     if query.user is not None:
         user = user_of(live, query.user)

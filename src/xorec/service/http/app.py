@@ -143,13 +143,11 @@ class App:
 
     @property
     def running(self) -> int:
-        """Requests that are under way."""
         return self._running + self._writing
 
     # -- from a server
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
-        """RSGI, as granian calls it."""
         request = Request(
             scope.method,
             scope.path,
@@ -299,15 +297,15 @@ class App:
         route = endpoint.route
         if route.writer and self._forward is not None:
             return await self._forward(request, body)
-        call = endpoint.call(request, body)
+        given = endpoint.arguments(request, body)
         service: Any = self.service
         if service is not None and (follows := service.follow()) is not None:
             await follows  # first know what was acknowledged
         if route.thread:
             loop = asyncio.get_running_loop()
-            result = await loop.run_in_executor(self._threads, endpoint.handler, service, call)
+            result = await loop.run_in_executor(self._threads, endpoint.handler, service, *given)
         else:
-            result = endpoint.handler(service, call)
+            result = endpoint.handler(service, *given)
             if endpoint.is_async:
                 result = await cast("Awaitable[Any]", result)
         if not isinstance(result, BaseModel):
@@ -409,5 +407,4 @@ class App:
             task.cancel()
 
     def close(self) -> None:
-        """Let the threads go."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from annotated_types import Le, Lt
@@ -16,10 +16,7 @@ from xorec.service.config import Limits
 from xorec.service.http.access import RANKS
 from xorec.service.http.exchange import Reply, Request
 from xorec.service.http.problems import HttpError, http_error_of
-from xorec.service.http.routes import Call, Route
-
-if TYPE_CHECKING:
-    from xorec.service.service import Service
+from xorec.service.http.routes import Route
 
 
 def _allowed(methods: Iterable[str]) -> str:
@@ -36,13 +33,10 @@ def options_route(path: str, methods: Iterable[str]) -> Route:
     """What OPTIONS answers at a path: its methods, and nothing that would let other pages in."""
     reply = Reply(204, headers=(("allow", _allowed(methods)),))
 
-    def options(service: Service, call: Call) -> Reply:
-        return reply
-
     return Route(
         method="OPTIONS",
         path=path,
-        handler=options,
+        handler=lambda service: reply,
         role="open",
         limited=False,
         summary="What can be done here.",
@@ -133,48 +127,32 @@ class QueryParser:
             raise http_error_of(error, self._model, "the query") from None
 
 
-class BodyParser:
-    """Bodies of one route: one of its models, the first that fits."""
+def _is_ndjson(route: Route, content_type: str) -> bool:
+    """Whether the body has one JSON value a line; refuses what is neither that nor JSON.
 
-    def __init__(self, models: Any, ndjson: bool = False) -> None:
-        self.models = models_of(models)
-        self._ndjson = ndjson
-
-    def is_ndjson(self, content_type: str) -> bool:
-        """Whether the body has one JSON value a line; refuses what is neither that nor JSON.
-
-        The type is asked for so that no web page can post here without a preflight.
-        """
-        kind = content_type.partition(";")[0].strip().lower()
-        if kind in _JSON:
-            return False
-        if self._ndjson and kind in _NDJSON:
-            return True
-        also = ", or application/x-ndjson for one object a line" if self._ndjson else ""
-        shown = quoted(kind)
-        raise HttpError(
-            415, f"Content-Type is {shown}: send `Content-Type: application/json`{also}."
-        )
-
-    def parse(self, body: bytes) -> BaseModel:
-        """The model that fits; else the line of the one that fits best."""
-        best: tuple[int, HttpError] | None = None
-        for model in self.models:
-            try:
-                return model.__pydantic_validator__.validate_json(body or b"{}")  # type: ignore[no-any-return]
-            except ValidationError as error:
-                count = error.error_count()
-                if best is None or count < best[0]:
-                    best = count, http_error_of(error, model, "the body")
-        assert best is not None
-        raise best[1]
+    The type is asked for so that no web page can post here without a preflight.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind in _JSON:
+        return False
+    if route.ndjson and kind in _NDJSON:
+        return True
+    also = ", or application/x-ndjson for one object a line" if route.ndjson else ""
+    raise HttpError(
+        415, f"Content-Type is {quoted(kind)}: send `Content-Type: application/json`{also}."
+    )
 
 
-def models_of(body: Any) -> tuple[type[BaseModel], ...]:
-    """The models of a route's body: none, one or several."""
-    if body is None:
-        return ()
-    return tuple(body) if isinstance(body, (list, tuple)) else (body,)
+def _parsed_body(models: Iterable[type[BaseModel]], body: bytes) -> BaseModel:
+    """The first model that fits; else the error of the one that fits best."""
+    errors = []
+    for model in models:
+        try:
+            return model.__pydantic_validator__.validate_json(body or b"{}")  # type: ignore[no-any-return]
+        except ValidationError as error:
+            errors.append((error, model))
+    best, model = min(errors, key=lambda one: one[0].error_count())
+    raise http_error_of(best, model, "the body")
 
 
 def bounded_k(models: Iterable[type[BaseModel]]) -> bool:
@@ -226,33 +204,29 @@ class Endpoint:
         self.handler = route.handler
         self.rank = RANKS[route.role]
         self.is_async = inspect.iscoroutinefunction(route.handler)
-        self.takes_body = route.body is not None or route.method in ("POST", "PUT", "PATCH")
+        self.takes_body = bool(route.bodies) or route.method in ("POST", "PUT", "PATCH")
         self.waits_for_disk = route.limited and route.writer and not route.thread
         self.observe: dict[int, Observe] = {}
         self._query = None if route.query is None else QueryParser(route.query)
-        self._body = None if route.body is None else BodyParser(route.body, route.ndjson)
+        self._wants_request = "request" in inspect.signature(route.handler).parameters
         self._most = limits.k
-        bodies = () if self._body is None else self._body.models
-        self._bounded_query = route.query is not None and bounded_k([route.query])
-        self._bounded_body = bounded_k(bodies)
+        models = route.bodies if route.query is None else (route.query,)
+        self._bounded_k = bounded_k(models)
 
-    def call(self, request: Request, body: bytes) -> Call:
-        """What the handler gets; a HttpError if the request does not fit."""
-        call = Call(request.id, headers=request.headers, request=request)
+    def arguments(self, request: Request, body: bytes) -> list[Any]:
+        """What the handler gets after the service; a HttpError if the request does not fit."""
+        found: list[Any] = [request] if self._wants_request else []
         if self._query is not None:
-            call.query = query = self._query.parse(request.query)
-            if self._bounded_query:
-                check_k(query.k, self._most)  # type: ignore[attr-defined]
+            found.append(self._query.parse(request.query))
         elif request.query and request.method != "OPTIONS" and not self.route.any_query:
             raise HttpError(422, f"{self.route.path} takes no query: leave it out.")
-        if self._body is not None:
-            content_type = request.headers.get("content-type", "")
-            if self._body.is_ndjson(content_type):
+        if self.route.bodies:
+            if _is_ndjson(self.route, request.headers.get("content-type", "")):
                 if "transfer-encoding" in request.headers:
                     raise HttpError(411, "lines need a Content-Length: half of them is no error.")
-                call.lines = body
+                found.append(body)
             else:
-                call.body = parsed = self._body.parse(body)
-                if self._bounded_body:
-                    check_k(getattr(parsed, "k", None), self._most)
-        return call
+                found.append(_parsed_body(self.route.bodies, body))
+        if self._bounded_k:
+            check_k(getattr(found[-1], "k", None), self._most)
+        return found

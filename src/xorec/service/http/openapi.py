@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +10,6 @@ from pydantic.json_schema import models_json_schema
 
 import xorec
 from xorec.service.api.base import Problem
-from xorec.service.http.endpoint import models_of
 from xorec.service.http.routes import Route
 
 Json = dict[str, Any]
@@ -32,15 +30,10 @@ _WHY = {
 }
 
 
-def document_text(routes: Iterable[Route]) -> bytes:
-    """The document as JSON."""
-    return json.dumps(document(routes), ensure_ascii=False).encode()
-
-
 def document(routes: Iterable[Route]) -> Json:
     """All operations with their queries, bodies, answers and problems."""
     every = tuple(route for route in routes if route.documented)
-    inputs = [(model, "validation") for route in every for model in models_of(route.body)]
+    inputs = [(model, "validation") for route in every for model in route.bodies]
     outputs = [(route.answer, "serialization") for route in every if route.answer is not None]
     wanted: list[Any] = list(dict.fromkeys([*inputs, *outputs, (Problem, "serialization")]))
     schemas, definitions = models_json_schema(wanted, by_alias=True, ref_template=_REF)
@@ -74,9 +67,8 @@ def _operation(route: Route, schemas: Any) -> Json:
     }
     if route.query is not None:
         operation["parameters"] = list(_parameters(route.query))
-    bodies = models_of(route.body)
-    if bodies:
-        operation["requestBody"] = _body(route, bodies, schemas)
+    if route.bodies:
+        operation["requestBody"] = _body(route, schemas)
     if route.role != "open":
         operation["security"] = [{"bearer": []}, {"key": []}, {}]
         operation["description"] = f"With keys: one for {route.role} at least."
@@ -107,19 +99,16 @@ def _without_null(schema: Json) -> Json:
     return {**rest, **options[0]} if len(options) == 1 else {**rest, "anyOf": options}
 
 
-def _body(route: Route, bodies: tuple[type[BaseModel], ...], schemas: Any) -> Json:
-    shapes = [schemas[model, "validation"] for model in bodies]
-    content: Json = {"application/json": {"schema": _one_or_any(shapes)}}
+def _body(route: Route, schemas: Any) -> Json:
+    shapes = [schemas[model, "validation"] for model in route.bodies]
+    schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+    content: Json = {"application/json": {"schema": schema}}
     if route.ndjson:
         content["application/x-ndjson"] = {"schema": {"type": "string"}}
     needed = all(
-        any(field.is_required() for field in model.model_fields.values()) for model in bodies
+        any(field.is_required() for field in model.model_fields.values()) for model in route.bodies
     )
     return {"required": needed, "content": content}
-
-
-def _one_or_any(shapes: list[Json]) -> Json:
-    return shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
 
 
 def _responses(route: Route, schemas: Any) -> Json:
@@ -144,21 +133,13 @@ def _responses(route: Route, schemas: Any) -> Json:
 
 def _problems(route: Route) -> list[int]:
     """The statuses that can come of a route."""
-    found = [421, 500]
-    if route.role != "open":
-        found += [401, 403]
-    if route.query is not None or route.body is not None:
-        found += [400, 422]
-    else:
-        found += [422]
-    if route.limited:
-        found += [404, 409, 503]
-    if route.path == "/readyz":
-        found += [503]
-    if route.method in ("POST", "PUT", "PATCH"):
-        found += [413]
-    if route.body is not None:
-        found += [415]
-    if route.writer:
-        found += [507]
-    return sorted(set(found))
+    cases = (
+        (route.role != "open", {401, 403}),
+        (route.query is not None or route.bodies, {400}),
+        (route.limited, {404, 409, 503}),
+        (route.path == "/readyz", {503}),
+        (route.method in ("POST", "PUT", "PATCH"), {413}),
+        (route.bodies, {415}),
+        (route.writer, {507}),
+    )
+    return sorted({421, 422, 500}.union(*(statuses for holds, statuses in cases if holds)))

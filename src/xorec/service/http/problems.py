@@ -123,22 +123,15 @@ def problem_reply(error: Exception, request_id: str) -> Reply:
         detail = "the service failed: its log has more under this request_id."
     else:
         detail = " ".join(printable(str(error), lines=True).split())
-    headers: Headers = getattr(error, "headers", _COME_AGAIN if status == 503 else ())
-    return problem(status, detail, request_id, getattr(error, "at", None), headers)
-
-
-def problem(
-    status: int, detail: str, request_id: str, at: int | None = None, headers: Headers = ()
-) -> Reply:
-    """A problem as a reply."""
-    shape = Problem(
+    problem = Problem(
         title=http.HTTPStatus(status).phrase,
         status=status,
         detail=detail,
         request_id=request_id,
-        at=at,
+        at=getattr(error, "at", None),
     )
-    body = Problem.__pydantic_serializer__.to_json(shape)
+    headers: Headers = getattr(error, "headers", _COME_AGAIN if status == 503 else ())
+    body = Problem.__pydantic_serializer__.to_json(problem)
     return Reply(status, body, MEDIA_TYPE, headers)
 
 

@@ -1,50 +1,36 @@
-"""A route: what the shell must know of an endpoint to check, run, document and measure it."""
+"""A route: what the app must know of an endpoint to check, run, document and measure it."""
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from xorec.service.http.exchange import Reply, Request, Stream
-    from xorec.service.service import Service
+    from xorec.service.http.exchange import Reply, Stream
 
     Given = BaseModel | Reply | Stream
 
 Role = Literal["open", "read", "write", "admin"]
-Handler = Callable[["Service", "Call"], "Given | Awaitable[Given]"]
-
-
-@dataclass(slots=True)
-class Call:
-    """One request, checked: what a handler gets.
-
-    query: the route's query model, filled from the query string; body: its body model, filled
-    from JSON (None where the route has none). lines: the raw body of NDJSON, where it came so.
-    headers: as they came, names in lower case. request: as it came, to be handed on.
-    """
-
-    request_id: str
-    query: Any = None
-    body: Any = None
-    lines: bytes | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    request: Request | None = None
+Handler = Callable[..., "Given | Awaitable[Given]"]
+"""Takes the service, then as it has parameters of these names and in this order: the `request` as
+it came; `query` or `body`, the model that the query string or the JSON fills. A body that may be
+`bytes` is given the lines of NDJSON so."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
     """One method of one path.
 
-    role: the least key. query, body, answer: pydantic models (or a list of body models that are
-    tried in order). status: of success. thread: run in a thread, because it may take more than a
-    millisecond. writer: only the worker that holds the log may answer; others hand it on.
-    limited: counts among concurrent requests, and has to wait until the service is ready.
-    documented: stands in the OpenAPI document. any_query: a query string is no matter of the
-    service (the page keeps its state there).
+    role: the least key. query, answer: pydantic models. bodies: models that are tried in order;
+    without any the route takes no body. status: of success. thread: run in a thread, because it
+    may take more than a millisecond. writer: only the worker that holds the log may answer; others
+    hand it on. limited: counts among concurrent requests, and has to wait until the service is
+    ready. documented: stands in the OpenAPI document. any_query: a query string is no matter of
+    the service (the page keeps its state there).
     """
 
     method: str
@@ -53,7 +39,7 @@ class Route:
     summary: str
     answer: type[BaseModel] | None = None
     query: type[BaseModel] | None = None
-    body: Any = None
+    bodies: tuple[type[BaseModel], ...] = ()
     role: Role = "read"
     status: int = 200
     thread: bool = False
@@ -72,11 +58,11 @@ H = TypeVar("H", bound=Handler)
 
 class Routes(list[Route]):
     """The routes of one resource. It is called as a decorator of a handler, whose docstring begins
-    with the summary of the operation.
+    with the summary of the operation, and whose annotations are its models.
 
     >>> routes = Routes("health")
     >>> @routes("GET", "/livez", role="open")
-    ... def livez(service, call):
+    ... def livez(service):
     ...     \"\"\"Whether the process answers.\"\"\"
     >>> routes[0].tag, routes[0].path, routes[0].summary
     ('health', '/livez', 'Whether the process answers.')
@@ -91,8 +77,22 @@ class Routes(list[Route]):
 
         def add(handler: H) -> H:
             summary = " ".join((handler.__doc__ or "").partition("\n\n")[0].split())
-            every = {"tag": self._tag, "summary": summary, **about}
-            self.append(Route(method=method, path=path, handler=handler, **every))
+            types = typing.get_type_hints(handler)
+            given: dict[str, Any] = {
+                "tag": self._tag,
+                "summary": summary,
+                "query": types.get("query"),
+                "bodies": _models_in(types.get("body")),
+                "ndjson": bytes in typing.get_args(types.get("body")),
+                "answer": next(iter(_models_in(types.get("return"))), None),
+            }
+            self.append(Route(method=method, path=path, handler=handler, **given | about))
             return handler
 
         return add
+
+
+def _models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
+    """The pydantic models of an annotation: itself, or those of a union."""
+    kinds = typing.get_args(annotation) or (annotation,)
+    return tuple(one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel))

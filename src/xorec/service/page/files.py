@@ -7,8 +7,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from xorec.service.http.exchange import Headers, Reply
-from xorec.service.http.routes import Call, Route
-from xorec.service.service import Service
+from xorec.service.http.routes import Route
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -57,15 +56,11 @@ def _address(path: str) -> str:
 
 def _route(address: str, path: str, content: bytes) -> Route:
     reply = Reply(200, content, _TYPES[path.rpartition(".")[2]], POLICY)
-
-    def send(service: Service, call: Call) -> Reply:
-        return reply
-
     is_first = address == "/"
     return Route(
         method="GET",
         path=address,
-        handler=send,
+        handler=lambda service: reply,
         role="open",
         limited=False,
         media_type=reply.media_type.partition(";")[0],

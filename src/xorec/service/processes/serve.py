@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,9 @@ def supervise(
     with tempfile.TemporaryDirectory(prefix="xorec-", dir=sockets) as folder:  # ours alone
         metrics = Path(folder) / "metrics"
         metrics.mkdir()
-        forked = _fork_workers(config, metrics)
-        asyncio.run(_Supervisor(config, where, lock, Path(folder), forked, on_ready).run())
+        forked = dict(enumerate(_fork_workers(config, metrics)))
+        supervisor = _Supervisor(config, where, lock, Path(folder), forked, on_ready)
+        asyncio.run(supervisor.run())
 
 
 def folder_for_sockets() -> str:
@@ -202,24 +204,21 @@ def _warm(config: Config) -> None:
 # -- the supervisor
 
 
+@dataclass
 class _Supervisor:
-    def __init__(
-        self,
-        config: Config,
-        where: tuple[str, int],
-        lock: int,
-        folder: Path,
-        forked: list[Forked],
-        on_ready: Callable[[Facts], None],
-    ) -> None:
-        self._config, self._where, self._lock, self._folder = config, where, lock, folder
-        self._forked = dict(enumerate(forked))
-        self._on_ready = on_ready
+    config: Config
+    where: tuple[str, int]
+    lock: int
+    folder: Path
+    forked: dict[int, Forked]
+    on_ready: Callable[[Facts], None]
+
+    def __post_init__(self) -> None:
         self._processes: dict[int, Process] = {}
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        loop, count = asyncio.get_running_loop(), self._config.workers
+        loop, count = asyncio.get_running_loop(), self.config.workers
         loop.set_default_executor(ThreadPoolExecutor(count))  # each waits for a worker
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
@@ -231,7 +230,7 @@ class _Supervisor:
             others = [asyncio.create_task(self._keep(n, ready[n])) for n in range(1, count)]
             await asyncio.gather(*ready)
             if not self._stopping.is_set():
-                self._on_ready(facts)
+                self.on_ready(facts)
             await self._stopping.wait()
         finally:
             self._stop()
@@ -292,14 +291,14 @@ class _Supervisor:
 
     def _spawn(self, worker: int) -> tuple[Process, int]:
         """A worker with its orders, and where it reports: a fork that waits, else a new process."""
-        forked = self._forked.pop(worker, None)
+        forked = self.forked.pop(worker, None)
         reading, writing = os.pipe() if forked is None else forked.report
         if forked is None:
             process: Process = subprocess.Popen(
                 [sys.executable, "-m", "xorec.service.processes.worker"],
                 stdin=subprocess.PIPE,
-                pass_fds=(self._lock, writing),
-                env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(self._folder / "metrics")},
+                pass_fds=(self.lock, writing),
+                env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(self.folder / "metrics")},
                 bufsize=0,
             )
             os.close(writing)
@@ -307,11 +306,11 @@ class _Supervisor:
             process = forked
         self._processes[worker] = process
         orders = {
-            "config": revealed(self._config),
+            "config": revealed(self.config),
             "worker": worker,
-            "count": self._config.workers,
-            "folder": str(self._folder),
-            "where": self._where,
+            "count": self.config.workers,
+            "folder": str(self.folder),
+            "where": self.where,
             "report": writing,
         }
         assert process.stdin is not None

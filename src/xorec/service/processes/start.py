@@ -69,7 +69,6 @@ def check_files(config: Config) -> None:
 
 
 def log_location(config: Config) -> LogLocation:
-    """Where the events are."""
     return LogLocation(config.folder, config.events_address)
 
 

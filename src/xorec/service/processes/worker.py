@@ -36,13 +36,12 @@ LAST = 8.0
 class Place:
     """Where a worker stands: its number, of how many, and the folder of their sockets.
 
-    lifeline: a file descriptor that ends when the supervisor does.
+    Where there is a folder there is a supervisor: standard input ends when it does.
     """
 
     worker: int = 0
     count: int = 1
     folder: Path | None = None
-    lifeline: int | None = None
 
 
 def run_worker(
@@ -56,15 +55,15 @@ def run_worker(
         runner.run(_Worker(config, where, place, on_ready).run())
 
 
+@dataclass
 class _Worker:
-    def __init__(
-        self,
-        config: Config,
-        where: tuple[str, int],
-        place: Place,
-        on_ready: Callable[[Started], None],
-    ) -> None:
-        self.config, self.place, self.on_ready = config, place, on_ready
+    config: Config
+    where: tuple[str, int]
+    place: Place
+    on_ready: Callable[[Started], None]
+
+    def __post_init__(self) -> None:
+        config, place = self.config, self.place
         self.peers = None
         if place.folder is not None:
             self.peers = Peers(place.folder, place.worker, place.count)
@@ -79,18 +78,15 @@ class _Worker:
             forward=self.peers.ask_writer if self.peers is not None and place.worker else None,
             access_log=self.access_log,
         )
-        self.server = HttpServer(self.app, config, where)
+        self.server = HttpServer(self.app, config, self.where)
         self.released = asyncio.Event()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.server.stop)
-        if self.place.lifeline is not None:
-            threading.Thread(
-                target=self._watch, args=(self.place.lifeline, loop), daemon=True
-            ).start()
         if self.peers is not None:
+            threading.Thread(target=self._watch, args=(loop,), daemon=True).start()
             await self.peers.listen(self.app.reply, self.app.expose)
         serving: asyncio.Task[None] | None = None
         if self.place.worker == 0:  # it says that it is starting; others take nobody before
@@ -136,9 +132,9 @@ class _Worker:
         if self.access_log is not None:
             self.access_log.close()
 
-    def _watch(self, lifeline: int, loop: asyncio.AbstractEventLoop) -> None:
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """The supervisor has let go of us, or is gone: end."""
-        while os.read(lifeline, 1024):
+        while os.read(0, 1024):
             pass
         loop.call_soon_threadsafe(self.released.set)
         loop.call_soon_threadsafe(self.server.stop)
@@ -175,12 +171,11 @@ def main() -> None:
     def tell(**facts: Any) -> None:
         report.write(json.dumps(facts) + "\n")
 
-    where, place = (
-        tuple(orders["where"]),
-        Place(orders["worker"], orders["count"], Path(orders["folder"]), lifeline=0),
-    )
+    place = Place(orders["worker"], orders["count"], Path(orders["folder"]))
     try:
-        run_worker(config, where, place, lambda started: tell(ready=ready_facts(started)))
+        run_worker(
+            config, tuple(orders["where"]), place, lambda started: tell(ready=ready_facts(started))
+        )
     except XorecError as error:
         tell(error=str(error))
         sys.exit(2)

@@ -18,6 +18,7 @@ from xorec.core.bits import bytes_for
 from xorec.core.printable import jsonable
 from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
+from xorec.search.hits import Hits
 from xorec.search.top_k import top_k_row
 
 Rows = npt.NDArray[np.int64]
@@ -35,33 +36,39 @@ POINTS = 200_000
 _TOP = 253
 
 
+class Ranked(NamedTuple):
+    """A list by rows of the model. distances: None where items were not ranked by codes."""
+
+    items: Rows
+    scores: npt.NDArray[Any]
+    distances: npt.NDArray[Any] | None
+
+
 class UserLists(NamedTuple):
     """Some users, what they have, and their lists, by rows of the model."""
 
     users: Rows
     history: list[Rows]
-    items: list[Rows]
-    scores: list[npt.NDArray[Any]]
-    distances: list[npt.NDArray[Any] | None]
+    lists: list[Ranked]
 
 
 def content(recommender: Recommender, users: int, k: int, points: int = POINTS) -> Json:
     """All data of the page, as JSON has it."""
-    lists = _lists(recommender, _sample(recommender, users), k)
+    chosen = _lists(recommender, _sample(recommender, users), k)
     reasons = [
-        [_reasons(recommender, own, int(row)) for row in listed]
-        for own, listed in zip(lists.history, lists.items, strict=True)
+        [_reasons(recommender, own, int(row)) for row in listed.items]
+        for own, listed in zip(chosen.history, chosen.lists, strict=True)
     ]
-    near = _similar(recommender, lists)
-    table = _table(recommender, lists, reasons, near)
+    near = _similar(recommender, chosen)
+    table = _table(recommender, chosen, reasons, near)
     places = np.full(len(recommender.item_ids), -1, dtype=np.int64)
     places[table] = np.arange(len(table))
     return {
         "facts": facts(recommender),
         "bits": recommender.representation.code_length,
         "items": _items(recommender, table),
-        "users": _users(recommender, lists, reasons, places),
-        "similar": {int(places[row]): _listed(places, *found) for row, found in near.items()},
+        "users": _users(recommender, chosen, reasons, places),
+        "similar": {int(places[row]): _listed(places, found) for row, found in near.items()},
         "map": _map(recommender, table, points),
     }
 
@@ -90,24 +97,20 @@ def _sample(recommender: Recommender, count: int) -> Rows:
 
 def _lists(recommender: Recommender, users: Rows, k: int) -> UserLists:
     if not len(users):
-        return UserLists(users, [], [], [], [])
+        return UserLists(users, [], [])
     hits = recommender.index.search(
         recommender.representation.queries(users),
         min(k, len(recommender.item_ids)),
         exclude=recommender.items_of_many(users),
     )
-    found = [hits.row(b) for b in range(len(users))]
-    distances = [
-        None if hits.distances is None else hits.distances[b, : len(found[b][0])]
-        for b in range(len(users))
-    ]
-    return UserLists(
-        users,
-        [recommender.items_of(int(row)).astype(np.int64) for row in users],
-        [rows.astype(np.int64) for rows, _ in found],
-        [scores for _, scores in found],
-        distances,
-    )
+    history = [recommender.items_of(int(row)).astype(np.int64) for row in users]
+    return UserLists(users, history, [_ranked(hits, b) for b in range(len(users))])
+
+
+def _ranked(hits: Hits, b: int) -> Ranked:
+    rows, scores = hits.row(b)
+    distances = None if hits.distances is None else hits.distances[b, : len(rows)]
+    return Ranked(rows.astype(np.int64), scores, distances)
 
 
 def _reasons(recommender: Recommender, own: Rows, row: int) -> Rows:
@@ -119,31 +122,27 @@ def _reasons(recommender: Recommender, own: Rows, row: int) -> Rows:
     return own[near]
 
 
-def _similar(recommender: Recommender, lists: UserLists) -> dict[int, tuple[Any, Any, Any]]:
-    """Rows, scores and distances of the items most like each that is listed, then owned."""
+def _similar(recommender: Recommender, chosen: UserLists) -> dict[int, Ranked]:
+    """The items most like each that is listed, then owned."""
     if not recommender.representation.compares_items or len(recommender.item_ids) < 2:
         return {}
-    rows = _distinct([*lists.items, *lists.history])[:_COMPARED]
+    rows = _distinct([*(one.items for one in chosen.lists), *chosen.history])[:_COMPARED]
     if not len(rows):
         return {}
     hits = recommender.item_neighbours.nearest(rows, min(SIMILAR, len(recommender.item_ids) - 1))
-    found = {}
-    for at, row in enumerate(rows.tolist()):
-        near, scores = hits.row(at)
-        distances = None if hits.distances is None else hits.distances[at, : len(near)]
-        found[row] = near, scores, distances
-    return found
+    return {row: _ranked(hits, at) for at, row in enumerate(rows.tolist())}
 
 
 def _table(
-    recommender: Recommender, lists: UserLists, reasons: list[list[Rows]], near: dict[int, Any]
+    recommender: Recommender, chosen: UserLists, reasons: list[list[Rows]], near: dict[int, Ranked]
 ) -> Rows:
     """The rows of all items that the page names."""
-    owned = [_first_of(recommender, own) for own in lists.history]
+    listed = [one.items for one in chosen.lists]
+    owned = [_first_of(recommender, own) for own in chosen.history]
     because = [rows for of_user in reasons for rows in of_user]
     popular = np.argsort(recommender.tie_rank, kind="stable")
-    alike = (found[0] for found in near.values())
-    shown = _distinct([*lists.items, *owned, *because, *alike, *near])
+    alike = (found.items for found in near.values())
+    shown = _distinct([*listed, *owned, *because, *alike, *near])
     rest = popular[~np.isin(popular, shown)][: max(0, _NAMED - len(shown))]
     return np.concatenate([shown, rest])
 
@@ -178,11 +177,11 @@ def _items(recommender: Recommender, table: Rows) -> Json:
 
 
 def _users(
-    recommender: Recommender, lists: UserLists, reasons: list[list[Rows]], places: Rows
+    recommender: Recommender, chosen: UserLists, reasons: list[list[Rows]], places: Rows
 ) -> list[Json]:
     learned, bits = recommender.representation, recommender.representation.code_length
     found = []
-    for at, row in enumerate(lists.users.tolist()):
+    for at, row in enumerate(chosen.users.tolist()):
         words = learned.query_code(learned.queries(np.array([row])))
         code = None
         if words is not None and bits is not None:
@@ -191,24 +190,21 @@ def _users(
             {
                 "id": jsonable(recommender.user_ids[row]),
                 "code": code,
-                "count": len(lists.history[at]),
-                "history": places[_first_of(recommender, lists.history[at])].tolist(),
-                "list": _listed(places, lists.items[at], lists.scores[at], lists.distances[at]),
+                "count": len(chosen.history[at]),
+                "history": places[_first_of(recommender, chosen.history[at])].tolist(),
+                "list": _listed(places, chosen.lists[at]),
                 "because": [places[some].tolist() for some in reasons[at]],
             }
         )
     return found
 
 
-def _listed(places: Rows, rows: Any, scores: Any, distances: Any) -> list[list[Any]]:
+def _listed(places: Rows, ranked: Ranked) -> list[list[Any]]:
     """Place, score, distance of each item."""
+    rows, scores, distances = ranked
     counted = [None] * len(rows) if distances is None else distances.tolist()
-    return [
-        [place, jsonable(float(f"{score:.5g}")), distance]
-        for place, score, distance in zip(
-            places[rows].tolist(), scores.tolist(), counted, strict=True
-        )
-    ]
+    every = zip(places[rows].tolist(), scores.tolist(), counted, strict=True)
+    return [[place, jsonable(float(f"{score:.5g}")), distance] for place, score, distance in every]
 
 
 def _map(recommender: Recommender, table: Rows, points: int) -> Json:
