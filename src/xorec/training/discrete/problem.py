@@ -26,6 +26,7 @@ import numpy.typing as npt
 from xorec.core.bits import Words, pack_signs, popcount
 from xorec.core.errors import DataError
 from xorec.core.kernels import fast_helper, fast_kernel, inlined, kernel
+from xorec.training.blocks import counting_order
 from xorec.training.loss import Margin, logistic_loss, role_tables
 from xorec.training.passes import Triplets
 
@@ -48,41 +49,6 @@ class RowTriplets(NamedTuple):
     Y: Places
     tried_x: Places
     tried_y: Places
-
-
-@kernel
-def sort_positives(positives: Any, starts: Any, pairs: Any) -> None:
-    """Counting sort of the pairs by positive: starts (m + 1,), zero at first; pairs (P,)."""
-    place = _count(positives, starts)
-    for pair in range(len(positives)):
-        i = positives[pair]
-        pairs[place[i]] = pair
-        place[i] += 1
-
-
-@kernel
-def sort_negatives(
-    users: Any, positives: Any, negatives: Any, starts: Any, of_users: Any, of_positives: Any
-) -> None:
-    """The same of the triplets by negative, -1 left out: their users and positives (P * K,)."""
-    place = _count(negatives.ravel(), starts)
-    for pair in range(len(users)):
-        for k in range(negatives.shape[1]):
-            j = negatives[pair, k]
-            if j >= 0:
-                of_users[place[j]], of_positives[place[j]] = users[pair], positives[pair]
-                place[j] += 1
-
-
-@kernel
-def _count(rows: Any, starts: Any) -> Any:
-    """starts (n + 1,) of each row's entries, -1 left out; returns where the next one goes."""
-    for row in rows:
-        if row >= 0:
-            starts[row + 1] += 1
-    for v in range(len(starts) - 1):
-        starts[v + 1] += starts[v]
-    return starts[:-1].copy()
 
 
 @inlined
@@ -226,7 +192,7 @@ class TripletLists(NamedTuple):
     negatives: npt.NDArray[np.int32]
     user_starts: npt.NDArray[np.int64]
     positive_starts: npt.NDArray[np.int64]
-    positive_pairs: npt.NDArray[np.int32]
+    positive_pairs: npt.NDArray[np.int64]
     negative_starts: npt.NDArray[np.int64]
     negative_users: npt.NDArray[np.int32]
     negative_positives: npt.NDArray[np.int32]
@@ -304,23 +270,33 @@ def lists_by_user(triplets: Triplets, n_users: int) -> TripletLists:
     if np.any(users[1:] < users[:-1]):
         raise DataError("the triplets are not in the order of their users: sort them by user.")
     starts = np.searchsorted(users, np.arange(n_users + 1)).astype(np.int64)
-    none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    rows = (users, triplets.positives, triplets.negatives)
-    return TripletLists(*rows, starts, none, nothing, none, nothing, nothing)
+    none, rows = np.zeros(1, dtype=np.int64), (users, triplets.positives, triplets.negatives)
+    return TripletLists(*rows, starts, none, none[1:], none, users[:0], users[:0])
 
 
 def lists_by_user_and_item(triplets: Triplets, n_users: int, n_items: int) -> TripletLists:
     """The triplets by user, and by item in both roles."""
     by_user = lists_by_user(triplets, n_users)
-    users, positives, negatives = by_user[:3]
+    users, positives, negatives = triplets
     if np.any(negatives == positives[:, None]):
         raise DataError("a triplet has one item as its positive and its negative.")
-    starts = np.zeros((2, n_items + 1), dtype=np.int64)
-    pairs = np.empty(len(positives), dtype=np.int32)
-    of_negatives = np.empty((2, negatives.size), dtype=np.int32)
-    sort_positives(positives, starts[0], pairs)
-    sort_negatives(users, positives, negatives, starts[1], *of_negatives)
-    return TripletLists(*by_user[:4], starts[0], pairs, starts[1], *of_negatives)
+    owners, partners = (np.repeat(rows, negatives.shape[1]) for rows in (users, positives))
+    by_item = lists_by_item(n_items, triplets, negatives.ravel(), owners, partners)
+    return by_item._replace(user_starts=by_user.user_starts)
+
+
+def lists_by_item(
+    n_items: int, pairs: Triplets, negatives: Rows, users: Rows, positives: Rows
+) -> TripletLists:
+    """Lists by item alone: of `pairs` by positive, and of triplets by negative, -1 left out.
+
+    negatives, users, positives (T,): the triplets.
+    """
+    of_positives, positive_starts = counting_order(pairs.positives, n_items)
+    of_negatives, negative_starts = counting_order(negatives, n_items)
+    of_items = (positive_starts, of_positives, negative_starts)
+    rows = (users[of_negatives], positives[of_negatives])
+    return TripletLists(*pairs, np.zeros(1, dtype=np.int64), *of_items, *rows)
 
 
 def make_problem(
