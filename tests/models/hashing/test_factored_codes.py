@@ -12,18 +12,23 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.hashing.factored_kernels import (
     Entities,
-    Problem,
+    Rule,
     Side,
     Sides,
+    by_other,
     mixed_weights,
     of_history,
-    pairs_by_item,
     sampled,
+    solve,
 )
 from xorec.models.new_rows import signs_of
 from xorec.testing.data import planted
 
 HIGH, LOW = 3.0, -1.0
+
+
+def rule(passes: int, ridge: float = 0.0, real: bool = False) -> Rule:
+    return Rule(np.float32(HIGH), np.float32(LOW), np.float32(ridge), passes, real)
 
 
 def entities(rng: np.random.Generator, n: int, bits: int, groups: int, zeros: bool) -> Entities:
@@ -44,7 +49,7 @@ def problem(groups: int, bits: int = 6) -> tuple[Sides, Entities, Entities]:
     kept = np.where(sides[0].pairs >= 0, sides[0].pairs, -1 - sides[0].pairs) != 3
     starts = np.concatenate([[0], np.cumsum(kept)])[sides[0].starts]
     users = Side(starts, sides[0].pairs[kept])
-    items = Side(*pairs_by_item(users.starts, users.pairs, 30))
+    items = by_other(users, 30)
     rng = np.random.default_rng(groups)
     return (
         (users, items),
@@ -110,8 +115,7 @@ def test_a_row_is_coordinate_descent_on_its_own_binary_problem(groups: int) -> N
     sides, users, items = problem(groups)
     pull = np.random.default_rng(9).standard_normal(users.rows.shape).astype(np.float32)
     start = users.rows.copy()
-    solver = Problem(HIGH, LOW, 50, 0.0)
-    _, turned = solver.solve(sides[0], users, items, pull, ThreadPool(1))
+    _, turned = solve(rule(50), sides[0], users, items, pull, ThreadPool(1))
     assert turned == np.count_nonzero(start != users.rows) > 30
     for u in (0, 1, 2, 7, 20):
         A, c, constant = own_problem(sides[0], u, users, items, pull)
@@ -135,7 +139,7 @@ def test_no_half_step_raises_the_objective(groups: int) -> None:
     from xorec.training.discrete.balance import balanced
 
     sides, users, items = problem(groups)
-    both, solver, alpha = (users, items), Problem(HIGH, LOW, 5, 0.0), 0.7
+    both, alpha = (users, items), 0.7
     X, Y = (np.float32(alpha) * balanced(e.rows, 0) for e in both)
     last = objective(sides, users, items, X, Y)
     first = last
@@ -143,7 +147,7 @@ def test_no_half_step_raises_the_objective(groups: int) -> None:
         pulls = [X, Y]
         for at in (0, 1):
             facing = (sides[at], both[at], both[1 - at], pulls[at])
-            value, _ = solver.solve(*facing, ThreadPool(2))
+            value, _ = solve(rule(5), *facing, ThreadPool(2))
             now = objective(sides, users, items, X, Y)
             assert now <= last + 1e-9 * abs(last)
             squares = now + 2 * np.sum(users.rows * X, dtype=float)
@@ -165,7 +169,7 @@ def test_no_half_step_raises_the_objective(groups: int) -> None:
 def test_a_real_row_ends_at_its_ridge_regression(groups: int) -> None:
     sides, users, items = problem(groups)
     users.rows[...] = 0
-    Problem(HIGH, LOW, 3000, 0.3).solve(sides[0], users, items, None, ThreadPool(1), real=True)
+    solve(rule(3000, 0.3, True), sides[0], users, items, None, ThreadPool(1))
     nothing = np.zeros_like(users.rows)
     for u in range(40):
         count = np.diff(sides[0].starts)[u]
@@ -185,7 +189,7 @@ def test_rows_without_pairs_follow_the_balanced_rows() -> None:
     pull = np.random.default_rng(1).standard_normal(users.rows.shape).astype(np.float32)
     pull[7, 2] = 0
     before = users.rows[7, 2]
-    Problem(HIGH, LOW, 5, 0.0).solve(sides[0], users, items, pull, ThreadPool(1))
+    solve(rule(5), sides[0], users, items, pull, ThreadPool(1))
     expected = signs_of(pull[7])
     expected[2] = before
     np.testing.assert_array_equal(users.rows[7], expected)

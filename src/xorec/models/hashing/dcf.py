@@ -32,12 +32,14 @@ from xorec.models.base import DataUpdate, EpochModel, expect, expect_size
 from xorec.models.hashing.factored_kernels import (
     Entities,
     Floats,
-    Problem,
+    Rule,
     Side,
     Sides,
     mixed_weights,
     of_history,
     sampled,
+    solve,
+    solve_new,
 )
 from xorec.models.new_rows import signs_of
 from xorec.representations.base import Representation
@@ -107,15 +109,15 @@ class FactoredCodes(EpochModel[M]):
         """One user as the representation takes them."""
 
     @property
-    def problem(self) -> Problem:
+    def rule(self) -> Rule:
         """The targets: +r / G for a positive, r = bits / G, and how a row is solved.
 
         With equal weights 1 / G this is the problem of one group divided by G^4.
         """
         best = self.config.target * self.config.bits
         high = best / self.groups**2
-        low = high * self.config.negative_target
-        return Problem(high, low, self.config.passes, self.config.start_reg * best)
+        numbers = (high, high * self.config.negative_target, self.config.start_reg * best)
+        return Rule(*map(np.float32, numbers), self.config.passes)
 
     def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         sampler = Negatives.of(train, self.config.alpha)
@@ -164,7 +166,7 @@ class FactoredCodes(EpochModel[M]):
         pulls = [self.pull(both[at].rows, seed + at) for at in (_USERS, _ITEMS)]
         for at in (_USERS, _ITEMS):
             facing = (sides[at], both[at], both[1 - at], pulls[at])
-            value, changed[at] = self.problem.solve(*facing, pool, real=real)
+            value, changed[at] = solve(self.rule._replace(real=real), *facing, pool)
         for side, pull in zip(both, pulls, strict=True):
             value -= 2 * float(np.sum(side.rows * pull, dtype=np.float64))
         return {
@@ -200,7 +202,7 @@ class FactoredCodes(EpochModel[M]):
         code = np.zeros((1, self.config.bits), dtype=np.float32)
         user = Entities(code, mixed_weights(weights[chosen])[None])
         items = Entities(codes, weights[used])
-        self.problem.solve_new(side, user, items, np.zeros(1, dtype=np.int64))
+        solve_new(self.rule, side, user, items, np.zeros(1, dtype=np.int64))
         return self._query(user)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
@@ -217,7 +219,7 @@ class FactoredCodes(EpochModel[M]):
         new = update.users[update.users >= len(old_users)]
         self._solve_new(new, sides[_USERS], users, items)
         self._solve_new(update.items, sides[_ITEMS], items, users)
-        self.problem.solve(sides[_USERS], users, items, None, ThreadPool(1), rows=update.users)
+        solve(self.rule, sides[_USERS], users, items, None, ThreadPool(1), update.users)
         return self._represent(arrays)
 
     def _solve_new(
@@ -225,7 +227,7 @@ class FactoredCodes(EpochModel[M]):
     ) -> None:
         for row in rows:
             entities.weights[row] = mixed_weights(others.weights[side.positives(int(row))])
-        self.problem.solve_new(side, entities, others, rows)
+        solve_new(self.rule, side, entities, others, rows)
 
 
 def entities(arrays: Arrays) -> tuple[Entities, Entities]:
