@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.support.sweeping import descended
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
@@ -25,6 +26,10 @@ from xorec.models.new_rows import signs_of
 from xorec.testing.data import planted
 
 HIGH, LOW = 3.0, -1.0
+
+
+def pairs_of(side: Side, row: int) -> np.ndarray:
+    return side.pairs[side.starts[row] : side.starts[row + 1]]
 
 
 def rule(passes: int, ridge: float = 0.0, real: bool = False) -> Rule:
@@ -65,7 +70,7 @@ def own_problem(
     bits = own.rows.shape[1]
     each = bits // own.weights.shape[1]
     A, c, constant = np.zeros((bits, bits)), -2.0 * pull[row].astype(np.float64), 0.0
-    for pair in side.pairs[side.starts[row] : side.starts[row + 1]]:
+    for pair in pairs_of(side, row):
         other, target = (pair, HIGH) if pair >= 0 else (-1 - pair, LOW)
         mixed = own.weights[row].astype(np.float64) * others.weights[other]
         w = np.repeat(mixed, each) * others.rows[other]
@@ -84,7 +89,7 @@ def objective(
     total = -2.0 * np.sum(users.rows.astype(np.float64) * X)
     total -= 2.0 * np.sum(items.rows.astype(np.float64) * Y)
     for u in range(len(users.rows)):
-        for pair in sides[0].pairs[sides[0].starts[u] : sides[0].starts[u + 1]]:
+        for pair in pairs_of(sides[0], u):
             i, target = (pair, HIGH) if pair >= 0 else (-1 - pair, LOW)
             x = 0.0
             for g in range(groups):
@@ -93,20 +98,6 @@ def objective(
                 x += weight * float(users.rows[u, group] @ items.rows[i, group])
             total += (target - x) ** 2
     return float(total)
-
-
-def descended(A: np.ndarray, c: np.ndarray, z: np.ndarray, passes: int) -> np.ndarray:
-    """The single-bit rule on A and c, as the design notes have it; a bit stays where g = 0."""
-    z = z.astype(np.float64)
-    for _ in range(passes):
-        before = z.copy()
-        for k in range(len(z)):
-            g = A[k] @ z - A[k, k] * z[k] + c[k] / 2
-            if abs(g) > 1e-6 * A[k, k]:
-                z[k] = -np.sign(g)
-        if (z == before).all():
-            break
-    return z
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
@@ -119,8 +110,8 @@ def test_a_row_is_coordinate_descent_on_its_own_binary_problem(groups: int) -> N
     assert turned == np.count_nonzero(start != users.rows) > 30
     for u in (0, 1, 2, 7, 20):
         A, c, constant = own_problem(sides[0], u, users, items, pull)
-        np.testing.assert_array_equal(users.rows[u], descended(A, c, start[u], 50))
-        mine = sides[0].pairs[sides[0].starts[u] : sides[0].starts[u + 1]]
+        np.testing.assert_array_equal(users.rows[u], descended(A, c, start[u], 50, least=1e-6))
+        mine = pairs_of(sides[0], u)
         alone = (Side(np.array([0, len(mine)]), mine),) * 2
         values = {}
         for code in product((-1.0, 1.0), repeat=6):
@@ -177,7 +168,7 @@ def test_a_real_row_ends_at_its_ridge_regression(groups: int) -> None:
             assert not users.rows[u].any()
             continue
         A, c, _ = own_problem(sides[0], u, users, items, nothing)
-        mine = sides[0].pairs[sides[0].starts[u] : sides[0].starts[u + 1]]
+        mine = pairs_of(sides[0], u)
         weights = items.weights[np.where(mine >= 0, mine, -1 - mine)].astype(np.float64)
         ridge = 0.3 * np.repeat((users.weights[u] ** 2) * (weights**2).sum(axis=0), 6 // groups)
         expected = np.linalg.lstsq(A + np.diag(ridge), -c / 2)[0]
@@ -202,17 +193,15 @@ def test_the_sample_has_every_positive_and_its_negatives_on_both_sides() -> None
     for u in range(6):
         own = set(data.of_user(u))
         assert sorted(users.positives(u)) == sorted(own)
-        mine = users.pairs[users.starts[u] : users.starts[u + 1]]
+        mine = pairs_of(users, u)
         lacked = -1 - mine[mine < 0]
         assert len(lacked) == (0 if u == 5 else 4 * len(own))
         assert not own & set(lacked)
-    by_user = [
-        (u, int(p)) for u in range(6) for p in users.pairs[users.starts[u] : users.starts[u + 1]]
-    ]
+    by_user = [(u, int(p)) for u in range(6) for p in pairs_of(users, u)]
     by_item = [
         (int(p) if p >= 0 else int(-1 - p), i if p >= 0 else -1 - i)
         for i in range(5)
-        for p in items.pairs[items.starts[i] : items.starts[i + 1]]
+        for p in pairs_of(items, i)
     ]
     assert sorted(by_user) == sorted(by_item)
 

@@ -86,16 +86,16 @@ M = TypeVar("M", bound=FactoredCodesConfig)
 
 
 class FactoredCodes(EpochModel[M]):
-    """A model says how many groups there are, what they weigh, and how codes are kept."""
+    """A model says how codes are kept, and where there are groups, what they weigh."""
 
     @property
-    @abstractmethod
     def groups(self) -> int:
         """G, which divides the number of bits."""
+        return 1
 
-    @abstractmethod
     def _weights(self, train: Interactions, options: RunOptions) -> tuple[Floats, Floats]:
         """The weights eta (n, G) and xi (m, G)."""
+        return ones(train.n_users), ones(train.n_items)
 
     @abstractmethod
     def _represent(self, arrays: Arrays) -> Representation: ...
@@ -116,8 +116,9 @@ class FactoredCodes(EpochModel[M]):
         """
         best = self.config.target * self.config.bits
         high = best / self.groups**2
-        numbers = (high, high * self.config.negative_target, self.config.start_reg * best)
-        return Rule(*map(np.float32, numbers), self.config.passes)
+        low = high * self.config.negative_target
+        ridge = np.float32(self.config.start_reg * best)
+        return Rule(np.float32(high), np.float32(low), ridge, self.config.passes)
 
     def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         sampler = Negatives.of(train, self.config.alpha)
@@ -137,7 +138,7 @@ class FactoredCodes(EpochModel[M]):
         return self._room(train.n_users, train.n_items), step, self._represent
 
     def _room(self, n_users: int, n_items: int) -> Arrays:
-        """Zeros in the place of what the first epoch begins with."""
+        """Zeros, which the first epoch overwrites with its start."""
         arrays: Arrays = {}
         for name, count in (("user", n_users), ("item", n_items)):
             arrays[f"{name}_rows"] = np.zeros((count, self.config.bits), dtype=np.float32)
@@ -230,6 +231,11 @@ class FactoredCodes(EpochModel[M]):
         solve_new(self.rule, side, entities, others, rows)
 
 
+def ones(count: int) -> Floats:
+    """The weights of one group."""
+    return np.ones((count, 1), dtype=np.float32)
+
+
 def entities(arrays: Arrays) -> tuple[Entities, Entities]:
     """Users and items of the arrays of a fit, in place."""
     users = Entities(arrays["user_rows"], arrays["user_weights"])
@@ -260,13 +266,6 @@ class DCF(FactoredCodes[DCFConfig]):
     }
     cost = 2.0
 
-    @property
-    def groups(self) -> int:
-        return 1
-
-    def _weights(self, train: Interactions, options: RunOptions) -> tuple[Floats, Floats]:
-        return _ones(train.n_users), _ones(train.n_items)
-
     def _represent(self, arrays: Arrays) -> Representation:
         return Codes.from_signs(arrays["user_rows"], arrays["item_rows"])
 
@@ -274,11 +273,7 @@ class DCF(FactoredCodes[DCFConfig]):
         representation = expect(representation, Codes)
         expect_size("bits", representation.bits, self.config.bits)
         users, items = representation.user_codes, representation.item_codes
-        return users, items, _ones(len(users)), _ones(len(items))
+        return users, items, ones(len(users)), ones(len(items))
 
     def _query(self, user: Entities) -> Any:
         return pack_signs(user.rows)
-
-
-def _ones(count: int) -> Floats:
-    return np.ones((count, 1), dtype=np.float32)

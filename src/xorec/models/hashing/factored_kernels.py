@@ -225,9 +225,8 @@ def of_history(
     drawn = np.empty((count, _DRAWS * negatives), dtype=np.int32)
     sampler = Negatives(items, np.array([0, count]), n_items)
     sampler.draw(drawn, np.arange(count), np.zeros(count, dtype=np.int32), 0, 0)
-    used, places = np.unique(np.concatenate([items, drawn[drawn >= 0]]), return_inverse=True)
-    places = places.astype(np.int32)
-    pairs = np.concatenate([np.tile(places[:count], _DRAWS), -1 - places[count:]])
+    used, rows = np.unique(np.concatenate([items, drawn[drawn >= 0]]), return_inverse=True)
+    pairs = np.concatenate([np.tile(rows[:count], _DRAWS), -1 - rows[count:]])
     return Side(np.array([0, len(pairs)]), pairs.astype(np.int32)), used
 
 

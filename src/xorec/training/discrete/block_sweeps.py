@@ -76,8 +76,8 @@ class ItemCut:
         """The number of the new block that each item belongs to."""
         block = items % self.blocks
         length = (self.items - block + self.blocks - 1) // self.blocks
-        place = items // self.blocks
-        piece = ((place + 1) * self.pieces - 1) // length
+        rank = items // self.blocks
+        piece = ((rank + 1) * self.pieces - 1) // length
         targets: npt.NDArray[np.int64] = (piece * self.blocks + block).astype(np.int64)
         return targets
 
@@ -182,8 +182,8 @@ def items_block(
     piece, number = divmod(int(block["target"][0]), cut.blocks)
     rows = cut.rows(number, piece)
     p_item, p_user, p_negatives, n_item, n_user, n_positive = (block[name] for name in _ROLES)
-    users = Places.of(len(shared["b_words"]), p_user, n_user)
-    others = Places.of(len(shared["d_words"]), rows, p_negatives.ravel(), n_positive)
+    users = RowSubset.of(len(shared["b_words"]), p_user, n_user)
+    others = RowSubset.of(len(shared["d_words"]), rows, p_negatives.ravel(), n_positive)
     b_words, d_words = shared["b_words"][users.rows], shared["d_words"][others.rows]
     signs = unpack_signs(b_words, bits), unpack_signs(d_words, bits)
     pairs = Triplets(users.find(p_user), others.find(p_item), others.find(p_negatives))
@@ -210,14 +210,14 @@ def _conflicts(block: Arrays, rows: Rows, moves: npt.NDArray[np.bool_], cut: Ite
     return found
 
 
-class Places(NamedTuple):
-    """Some of n rows, ascending, and the place of each row among them (-1: it is not there)."""
+class RowSubset(NamedTuple):
+    """Some of n rows, ascending, and the number of each row among them (-1: it is not there)."""
 
     rows: Rows
     table: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, n: int, *named: Rows) -> Places:
+    def of(cls, n: int, *named: Rows) -> RowSubset:
         """Of all rows that are named; -1 names none."""
         there = np.zeros(n + 1, dtype=np.bool_)  # the last is for -1
         for rows in named:
@@ -228,7 +228,7 @@ class Places(NamedTuple):
         return cls(np.flatnonzero(there), table)
 
     def find(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """The places of rows that are there; of -1, -1."""
+        """The numbers of rows that are there; of -1, -1."""
         return self.table[rows]
 
 

@@ -1,13 +1,13 @@
 """The data of a sweep: codes, the triplets of each user and item, the loss as tables.
 
 A triplet's loss depends on three dot products, and codes have few of those: it is looked up. With
-uj, ui, ij the dot products and d bits, a triplet's state is two places in `LossTables`:
+uj, ui, ij the dot products and d bits, a triplet's state is two offsets into `LossTables`:
 
     X = (uj - ui)/2 + d + 2                     in x and loss_x, (2d + 5,)
     Y = ((uj + ij)/2 + d + 2, (ui + d)/2 + 1)   in y and loss_y, (2d + 5, d + 3), laid flat
 
-The tables have margins, so that places one flip away exist. Call p and q the other two codes of the
-triplet, as `training.loss.role_tables` does. Flipping a bit of z moves, with r = z_k p_k and
+The tables have margins, so that offsets one flip away exist. Call p and q the other two codes of
+the triplet, as `training.loss.role_tables` does. Flipping a bit of z moves, with r = z_k p_k and
 s = z_k q_k of that bit and `moves` the role's row,
 
     X to X - (x0 r + x1 s)        Y to Y - (y0 r + y1 s)
@@ -34,21 +34,21 @@ USER, ITEM = 0, 1
 AS_USER, AS_POSITIVE, AS_NEGATIVE = 0, 1, 2
 LEAST_GAIN = 1e-9  # a change must gain this share of the row's loss: rounding gains less
 
-Places = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int32]
 
 
 class RowTriplets(NamedTuple):
-    """The triplets of one row: the rows of p and q, the places X and Y, each (capacity,).
+    """The triplets of one row: the rows of p and q, the offsets X and Y, each (capacity,).
 
-    tried_x, tried_y: places that are tried.
+    tried_x, tried_y: offsets that are tried.
     """
 
-    p: Places
-    q: Places
-    X: Places
-    Y: Places
-    tried_x: Places
-    tried_y: Places
+    p: Ints
+    q: Ints
+    X: Ints
+    Y: Ints
+    tried_x: Ints
+    tried_y: Ints
 
 
 @inlined
@@ -61,7 +61,7 @@ def hamming_distance(one: Any, row: Any, other: Any, column: Any) -> Any:
 
 
 @inlined
-def places(d: Any, b: Any, u: Any, i_words: Any, i: Any, j_words: Any, j: Any) -> Any:
+def table_offsets(d: Any, b: Any, u: Any, i_words: Any, i: Any, j_words: Any, j: Any) -> Any:
     """X and Y of the triplet of user b[u], positive i_words[i] and negative j_words[j]."""
     uj, ui = hamming_distance(b, u, j_words, j), hamming_distance(b, u, i_words, i)
     ij = hamming_distance(i_words, i, j_words, j)
@@ -73,7 +73,7 @@ def triplet_loss(
     tables: Any, d: Any, b: Any, u: Any, i_words: Any, i: Any, j_words: Any, j: Any
 ) -> Any:
     """l(x) + lambda l(y) of that triplet."""
-    X, Y = places(d, b, u, i_words, i, j_words, j)
+    X, Y = table_offsets(d, b, u, i_words, i, j_words, j)
     return tables.loss_x[X] + tables.loss_y[Y]
 
 
@@ -116,23 +116,23 @@ def gather_triplets(
                 j = lists.negatives[pair, k]
                 if j >= 0:
                     triplets.p[n], triplets.q[n] = j, i
-                    triplets.X[n], triplets.Y[n] = places(d, words, at, e, i, e, j)
+                    triplets.X[n], triplets.Y[n] = table_offsets(d, words, at, e, i, e, j)
                     n += 1
         return n, n
-    for place in range(lists.positive_starts[row], lists.positive_starts[row + 1]):
-        pair = lists.positive_pairs[place]
+    for entry in range(lists.positive_starts[row], lists.positive_starts[row + 1]):
+        pair = lists.positive_pairs[entry]
         u = lists.users[pair]
         for k in range(count):
             j = lists.negatives[pair, k]
             if j >= 0:
                 triplets.p[n], triplets.q[n] = j, u
-                triplets.X[n], triplets.Y[n] = places(d, b, u, words, at, e, j)
+                triplets.X[n], triplets.Y[n] = table_offsets(d, b, u, words, at, e, j)
                 n += 1
     first = n
-    for place in range(lists.negative_starts[row], lists.negative_starts[row + 1]):
-        u, i = lists.negative_users[place], lists.negative_positives[place]
+    for entry in range(lists.negative_starts[row], lists.negative_starts[row + 1]):
+        u, i = lists.negative_users[entry], lists.negative_positives[entry]
         triplets.p[n], triplets.q[n] = u, i
-        triplets.X[n], triplets.Y[n] = places(d, b, u, e, i, words, at)
+        triplets.X[n], triplets.Y[n] = table_offsets(d, b, u, e, i, words, at)
         n += 1
     return first, n
 
@@ -199,7 +199,7 @@ class TripletLists(NamedTuple):
 
 
 class LossTables(NamedTuple):
-    """x, y and l(x), lambda l(y) by place; `moves` (3, 4): x0, x1, y0, y1 of each role.
+    """x, y and l(x), lambda l(y) by offset; `moves` (3, 4): x0, x1, y0, y1 of each role.
 
     roles (3, 2, 4): `training.loss.role_tables`; lambda_: the weight of y, 0 where there is none.
     """
@@ -286,7 +286,7 @@ def lists_by_user_and_item(triplets: Triplets, n_users: int, n_items: int) -> Tr
 
 
 def lists_by_item(
-    n_items: int, pairs: Triplets, negatives: Rows, users: Rows, positives: Rows
+    n_items: int, pairs: Triplets, negatives: Ints, users: Ints, positives: Ints
 ) -> TripletLists:
     """Lists by item alone: of `pairs` by positive, and of triplets by negative, -1 left out.
 
