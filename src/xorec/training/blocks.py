@@ -142,26 +142,38 @@ def _times(indptr: Any, weights: Any, seed: Any, epoch: Any) -> Any:
 
 @kernel
 def _deal(indptr: Any, count: Any, seed: Any, epoch: Any) -> Any:
-    """Deal the pairs to `count` blocks: a counting sort by block that keeps the users' order."""
-    n_users, n_pairs = len(indptr) - 1, indptr[-1]
-    block = np.empty(n_pairs, dtype=np.int32)
-    bounds = np.zeros(count + 1, dtype=np.int64)
-    for user in range(n_users):
+    """Deal the pairs to `count` blocks; in a block they keep the users' order."""
+    block = np.empty(indptr[-1], dtype=np.int32)
+    users = np.empty(indptr[-1], dtype=np.int32)
+    for user in range(len(indptr) - 1):
         key = stream(seed, epoch, user)
         for pair in range(indptr[user], indptr[user + 1]):
             block[pair] = below(draw(key, pair - indptr[user]), count)
-            bounds[block[pair] + 1] += 1
-    bounds = np.cumsum(bounds)
-    place = bounds[:-1].copy()
-    pairs = np.empty(n_pairs, dtype=np.int64)
-    users = np.empty(n_pairs, dtype=np.int32)
-    for user in range(n_users):
-        for pair in range(indptr[user], indptr[user + 1]):
-            at = place[block[pair]]
-            place[block[pair]] = at + 1
-            pairs[at] = pair
-            users[at] = user
-    return bounds, pairs, users
+            users[pair] = user
+    pairs, bounds = counting_order(block, count)
+    return bounds, pairs, users[pairs]
+
+
+@kernel
+def counting_order(keys: Any, count: Any) -> Any:
+    """A stable counting sort: the numbers of the entries by key, and where each key begins.
+
+    keys (N,): from 0 to count - 1; entries below 0 are left out. Returns (order, starts (count +
+    1,)).
+    """
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for key in keys:
+        if key >= 0:
+            starts[key + 1] += 1
+    starts = np.cumsum(starts)
+    ends = starts[:-1].copy()
+    order = np.empty(starts[-1], dtype=np.int64)
+    for entry in range(len(keys)):
+        key = keys[entry]
+        if key >= 0:
+            order[ends[key]] = entry
+            ends[key] += 1
+    return order, starts
 
 
 def item_parts(threads: int) -> int:

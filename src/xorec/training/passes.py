@@ -186,7 +186,7 @@ StepOf = Callable[[int, int], TripletStep]
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One epoch's pass: its pairs, its negatives, its place in the random streams."""
+    """One epoch's pass: its pairs, its negatives, its offset in the random streams."""
 
     train: Interactions
     sampler: Sampler

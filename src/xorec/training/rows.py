@@ -133,8 +133,7 @@ def gather(table: Any, ids: Any, rows: Any) -> None:
     flat = table.ravel()
     for at in range(len(ids)):
         if at + _AHEAD < len(ids):
-            for f in range(0, size, 16):
-                prefetch(flat, np.int64(ids[at + _AHEAD]) * size + f)
+            prefetch_row(flat, size, ids[at + _AHEAD])
         row = ids[at]
         for f in range(size):
             rows[at, f] = table[row, f]
@@ -147,8 +146,7 @@ def scatter(table: Any, ids: Any, rows: Any) -> None:
     flat = table.ravel()
     for at in range(len(ids)):
         if at + _AHEAD < len(ids):
-            for f in range(0, size, 16):
-                prefetch(flat, np.int64(ids[at + _AHEAD]) * size + f)
+            prefetch_row(flat, size, ids[at + _AHEAD])
         row = ids[at]
         for f in range(size):
             table[row, f] = rows[at, f]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.data_update import check_data_update
+from tests.support.sweeping import descended
 from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.data.ids import Ids
@@ -141,10 +142,7 @@ def items_problem(train: Interactions, B: Any, D: Any, Y: Any, rule: Rule, v: in
 
 @pytest.mark.parametrize("side", ["users", "items"])
 def test_a_step_is_descent_by_the_problem_of_every_code(side: str) -> None:
-    """z'Az + c'z + constant is the true objective of all 64 codes; descent by it ends likewise.
-
-    Bit after bit: -sign(sum over the others of A_kl z_l + c_k / 2).
-    """
+    """z'Az + c'z + constant is the true objective of all 64 codes; descent by it ends likewise."""
     rule, turned = Rule(12.0, 0.5, 2.0, passes=50), 0
     every = np.array(list(itertools.product([-1, 1], repeat=6)), dtype=np.int8)
     for seed in range(4):
@@ -164,10 +162,7 @@ def test_a_step_is_descent_by_the_problem_of_every_code(side: str) -> None:
             table[row] = old
             found = np.einsum("zk,kl,zl->z", every, A, every) + every @ c
             np.testing.assert_allclose(found - found[0], np.array(values) - values[0], atol=1e-8)
-            z = old.astype(np.float64)
-            for _, k in itertools.product(range(50), range(6)):
-                slope = A[k] @ z - A[k, k] * z[k] + c[k] / 2
-                z[k] = z[k] if abs(slope) < 1e-9 else -np.sign(slope)
+            z = descended(A, c, old, 50)
             getattr(steps, side)(B, D, near[row : row + 1], rule, np.array([row]))
             np.testing.assert_array_equal(table[row], z)
             turned += int(np.any(z != old))

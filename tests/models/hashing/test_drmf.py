@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.data_update import check_data_update
+from tests.support.sweeping import descended, random_problem
 from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.models.hashing.drmf import DRMF, Descents, PairLoss, easy_triplets, proposer_of
@@ -30,19 +31,6 @@ class TestFromRandomSigns(EpochModelTests):
     variant = True
     model = DRMF
     settings = {"bits": 32, "epochs": 6, "start_epochs": 0, "temperature": 1.6}  # noqa: RUF012
-
-
-def random_problem(
-    seed: int, n: int = 7, m: int = 9, d: int = 6, pairs: int = 40, count: int = 3
-) -> tuple[Any, Any, Triplets]:
-    """Codes and triplets at random, some negatives missing; items take both roles."""
-    rng = np.random.default_rng(seed)
-    B, D = (rng.choice([-1, 1], size=(rows, d)).astype(np.int8) for rows in (n, m))
-    users = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-    positives = rng.integers(m, size=pairs).astype(np.int32)
-    negatives = (positives[:, None] + rng.integers(1, m, size=(pairs, count))) % m
-    negatives[rng.random((pairs, count)) < 0.1] = -1
-    return B, D, Triplets(users, positives, negatives.astype(np.int32))
 
 
 def plain(triplets: Triplets) -> list[tuple[int, int, int]]:
@@ -68,7 +56,7 @@ def test_the_loss_is_the_papers(scale: float) -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.1])
 def test_problems_are_the_papers_sums(scale: float) -> None:
     """A and c of each user and of each item in both roles, by the sums in the paper's own form."""
-    B, D, triplets = random_problem(2)
+    B, D, triplets = random_problem(2, d=6)
     problem = make_problem(B, D, triplets, PairLoss(scale))
     for kind, table in ((USER, B), (ITEM, D)):
         A, c = np.empty((len(table), 6, 6)), np.empty((len(table), 6))
@@ -123,11 +111,8 @@ def test_descent_that_writes_no_problem_out_is_descent_by_the_problem(scale: flo
             Z, found = Descents()(problem, kind, rows)
             np.testing.assert_allclose(found[:, 1], gains[: len(rows), 1], rtol=1e-12)
             for row in rows:
-                z = table[row].astype(np.float64)
-                for _, k in itertools.product(range(10), range(9)):
-                    slope = A[row, k] @ z - A[row, k, k] * z[k] + c[row, k] / 2
-                    z[k] = z[k] if abs(slope) < 1e-12 else -np.sign(slope)
-                np.testing.assert_array_equal(Z[row], z)
+                expected = descended(A[row], c[row], table[row], 10, least=1e-12)
+                np.testing.assert_array_equal(Z[row], expected)
                 turned += int(np.any(Z[row] != table[row]))
                 if kind == ITEM:
                     new = D.copy()

@@ -7,23 +7,33 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.support.sweeping import descended
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.hashing.factored_kernels import (
     Entities,
-    Problem,
+    Rule,
     Side,
     Sides,
+    by_other,
     mixed_weights,
     of_history,
-    pairs_by_item,
     sampled,
+    solve,
 )
 from xorec.models.new_rows import signs_of
 from xorec.testing.data import planted
 
 HIGH, LOW = 3.0, -1.0
+
+
+def pairs_of(side: Side, row: int) -> np.ndarray:
+    return side.pairs[side.starts[row] : side.starts[row + 1]]
+
+
+def rule(passes: int, ridge: float = 0.0, real: bool = False) -> Rule:
+    return Rule(np.float32(HIGH), np.float32(LOW), np.float32(ridge), passes, real)
 
 
 def entities(rng: np.random.Generator, n: int, bits: int, groups: int, zeros: bool) -> Entities:
@@ -44,7 +54,7 @@ def problem(groups: int, bits: int = 6) -> tuple[Sides, Entities, Entities]:
     kept = np.where(sides[0].pairs >= 0, sides[0].pairs, -1 - sides[0].pairs) != 3
     starts = np.concatenate([[0], np.cumsum(kept)])[sides[0].starts]
     users = Side(starts, sides[0].pairs[kept])
-    items = Side(*pairs_by_item(users.starts, users.pairs, 30))
+    items = by_other(users, 30)
     rng = np.random.default_rng(groups)
     return (
         (users, items),
@@ -60,7 +70,7 @@ def own_problem(
     bits = own.rows.shape[1]
     each = bits // own.weights.shape[1]
     A, c, constant = np.zeros((bits, bits)), -2.0 * pull[row].astype(np.float64), 0.0
-    for pair in side.pairs[side.starts[row] : side.starts[row + 1]]:
+    for pair in pairs_of(side, row):
         other, target = (pair, HIGH) if pair >= 0 else (-1 - pair, LOW)
         mixed = own.weights[row].astype(np.float64) * others.weights[other]
         w = np.repeat(mixed, each) * others.rows[other]
@@ -79,7 +89,7 @@ def objective(
     total = -2.0 * np.sum(users.rows.astype(np.float64) * X)
     total -= 2.0 * np.sum(items.rows.astype(np.float64) * Y)
     for u in range(len(users.rows)):
-        for pair in sides[0].pairs[sides[0].starts[u] : sides[0].starts[u + 1]]:
+        for pair in pairs_of(sides[0], u):
             i, target = (pair, HIGH) if pair >= 0 else (-1 - pair, LOW)
             x = 0.0
             for g in range(groups):
@@ -90,33 +100,18 @@ def objective(
     return float(total)
 
 
-def descended(A: np.ndarray, c: np.ndarray, z: np.ndarray, passes: int) -> np.ndarray:
-    """The single-bit rule on A and c, as the design notes have it; a bit stays where g = 0."""
-    z = z.astype(np.float64)
-    for _ in range(passes):
-        before = z.copy()
-        for k in range(len(z)):
-            g = A[k] @ z - A[k, k] * z[k] + c[k] / 2
-            if abs(g) > 1e-6 * A[k, k]:
-                z[k] = -np.sign(g)
-        if (z == before).all():
-            break
-    return z
-
-
 @pytest.mark.parametrize("groups", [1, 2, 3])
 def test_a_row_is_coordinate_descent_on_its_own_binary_problem(groups: int) -> None:
     """The same bits as descent on A and c, whose values are the objective for all 64 codes."""
     sides, users, items = problem(groups)
     pull = np.random.default_rng(9).standard_normal(users.rows.shape).astype(np.float32)
     start = users.rows.copy()
-    solver = Problem(HIGH, LOW, 50, 0.0)
-    _, turned = solver.solve(sides[0], users, items, pull, ThreadPool(1))
+    _, turned = solve(rule(50), sides[0], users, items, pull, ThreadPool(1))
     assert turned == np.count_nonzero(start != users.rows) > 30
     for u in (0, 1, 2, 7, 20):
         A, c, constant = own_problem(sides[0], u, users, items, pull)
-        np.testing.assert_array_equal(users.rows[u], descended(A, c, start[u], 50))
-        mine = sides[0].pairs[sides[0].starts[u] : sides[0].starts[u + 1]]
+        np.testing.assert_array_equal(users.rows[u], descended(A, c, start[u], 50, least=1e-6))
+        mine = pairs_of(sides[0], u)
         alone = (Side(np.array([0, len(mine)]), mine),) * 2
         values = {}
         for code in product((-1.0, 1.0), repeat=6):
@@ -135,7 +130,7 @@ def test_no_half_step_raises_the_objective(groups: int) -> None:
     from xorec.training.discrete.balance import balanced
 
     sides, users, items = problem(groups)
-    both, solver, alpha = (users, items), Problem(HIGH, LOW, 5, 0.0), 0.7
+    both, alpha = (users, items), 0.7
     X, Y = (np.float32(alpha) * balanced(e.rows, 0) for e in both)
     last = objective(sides, users, items, X, Y)
     first = last
@@ -143,7 +138,7 @@ def test_no_half_step_raises_the_objective(groups: int) -> None:
         pulls = [X, Y]
         for at in (0, 1):
             facing = (sides[at], both[at], both[1 - at], pulls[at])
-            value, _ = solver.solve(*facing, ThreadPool(2))
+            value, _ = solve(rule(5), *facing, ThreadPool(2))
             now = objective(sides, users, items, X, Y)
             assert now <= last + 1e-9 * abs(last)
             squares = now + 2 * np.sum(users.rows * X, dtype=float)
@@ -165,7 +160,7 @@ def test_no_half_step_raises_the_objective(groups: int) -> None:
 def test_a_real_row_ends_at_its_ridge_regression(groups: int) -> None:
     sides, users, items = problem(groups)
     users.rows[...] = 0
-    Problem(HIGH, LOW, 3000, 0.3).solve(sides[0], users, items, None, ThreadPool(1), real=True)
+    solve(rule(3000, 0.3, True), sides[0], users, items, None, ThreadPool(1))
     nothing = np.zeros_like(users.rows)
     for u in range(40):
         count = np.diff(sides[0].starts)[u]
@@ -173,7 +168,7 @@ def test_a_real_row_ends_at_its_ridge_regression(groups: int) -> None:
             assert not users.rows[u].any()
             continue
         A, c, _ = own_problem(sides[0], u, users, items, nothing)
-        mine = sides[0].pairs[sides[0].starts[u] : sides[0].starts[u + 1]]
+        mine = pairs_of(sides[0], u)
         weights = items.weights[np.where(mine >= 0, mine, -1 - mine)].astype(np.float64)
         ridge = 0.3 * np.repeat((users.weights[u] ** 2) * (weights**2).sum(axis=0), 6 // groups)
         expected = np.linalg.lstsq(A + np.diag(ridge), -c / 2)[0]
@@ -185,7 +180,7 @@ def test_rows_without_pairs_follow_the_balanced_rows() -> None:
     pull = np.random.default_rng(1).standard_normal(users.rows.shape).astype(np.float32)
     pull[7, 2] = 0
     before = users.rows[7, 2]
-    Problem(HIGH, LOW, 5, 0.0).solve(sides[0], users, items, pull, ThreadPool(1))
+    solve(rule(5), sides[0], users, items, pull, ThreadPool(1))
     expected = signs_of(pull[7])
     expected[2] = before
     np.testing.assert_array_equal(users.rows[7], expected)
@@ -198,17 +193,15 @@ def test_the_sample_has_every_positive_and_its_negatives_on_both_sides() -> None
     for u in range(6):
         own = set(data.of_user(u))
         assert sorted(users.positives(u)) == sorted(own)
-        mine = users.pairs[users.starts[u] : users.starts[u + 1]]
+        mine = pairs_of(users, u)
         lacked = -1 - mine[mine < 0]
         assert len(lacked) == (0 if u == 5 else 4 * len(own))
         assert not own & set(lacked)
-    by_user = [
-        (u, int(p)) for u in range(6) for p in users.pairs[users.starts[u] : users.starts[u + 1]]
-    ]
+    by_user = [(u, int(p)) for u in range(6) for p in pairs_of(users, u)]
     by_item = [
         (int(p) if p >= 0 else int(-1 - p), i if p >= 0 else -1 - i)
         for i in range(5)
-        for p in items.pairs[items.starts[i] : items.starts[i + 1]]
+        for p in pairs_of(items, i)
     ]
     assert sorted(by_user) == sorted(by_item)
 

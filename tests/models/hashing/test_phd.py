@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.steps import differences, take_step
 from xorec.core.threads import ThreadPool
-from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import DataUpdate
 from xorec.models.hashing.phd import (
@@ -215,38 +214,33 @@ def test_a_user_without_pairs_lacks_nothing_anywhere() -> None:
     np.testing.assert_array_equal(scores, 1)
 
 
-def _grown(data: Interactions, old: Interactions, users: Any, items: Any) -> DataUpdate:
-    return DataUpdate(data, np.array(users, dtype=int), np.array(items, dtype=int), old.user_counts)
-
-
-def test_update_learns_the_changed_rows_and_leaves_the_others() -> None:
+@pytest.mark.parametrize("side", ["users", "items"])
+def test_update_learns_new_rows_and_leaves_the_others(side: str) -> None:
+    """New users find their items; codes of new items find the users of their group."""
     train, test = halves(planted())
-    late = np.arange(0, train.n_users, 5)
-    old = train.select(~np.isin(train.user_rows, late))
-    model = PHD(**TINY).fit(old)
-    before = model.representation_.tensors()
-    codes = model.update(model.representation_, _grown(train, old, late, [])).representation_
-    after = codes.tensors()
-    others = np.setdiff1d(np.arange(train.n_users), late)
-    np.testing.assert_array_equal(after["item_codes"], before["item_codes"])
-    np.testing.assert_array_equal(after["user_codes"][others], before["user_codes"][others])
-    theirs = test.select(np.isin(test.user_rows, late))
-    fitted = evaluate(PHD(**TINY).fit(train).representation_, train, theirs, ks=(10,))
-    assert evaluate(codes, train, theirs, ks=(10,))["ndcg@10"] > 0.85 * fitted["ndcg@10"]
+    rows, late = ("user_rows", np.arange(0, train.n_users, 5))
+    if side == "items":
+        rows, late = "indices", np.arange(0, train.n_items, 6)
+    old = train.select(~np.isin(getattr(train, rows), late))
+    theirs = test.select(np.isin(getattr(test, rows), late))
 
+    def quality(representation: Any) -> float:
+        return evaluate(representation, train, theirs, ks=(10,))["ndcg@10"]
 
-def test_update_learns_new_items() -> None:
-    """Items that were in nobody's hands: their codes then find the users of their group."""
-    train, test = halves(planted())
-    late = np.arange(0, train.n_items, 6)
-    old = train.select(~np.isin(train.indices, late))
-    model = PHD(**TINY).fit(old)
-    theirs = test.select(np.isin(test.indices, late))
-    before = evaluate(model.representation_, train, theirs, ks=(10,))["ndcg@10"]
-    codes = model.update(model.representation_, _grown(train, old, [], late)).representation_
-    fitted = evaluate(PHD(**TINY).fit(train).representation_, train, theirs, ks=(10,))["ndcg@10"]
-    after = evaluate(codes, train, theirs, ks=(10,))["ndcg@10"]
-    assert after > max(2 * before, 0.8 * fitted)
+    model, none = PHD(**TINY).fit(old), late[:0]
+    users, items = (late, none) if side == "users" else (none, late)
+    before = model.representation_
+    grown = DataUpdate(train, users, items, old.user_counts)
+    after = model.update(before, grown).representation_
+    fitted = quality(PHD(**TINY).fit(train).representation_)
+    if side == "users":
+        assert quality(after) > 0.85 * fitted
+        same = np.setdiff1d(np.arange(train.n_users), late)
+        codes, kept = after.tensors(), before.tensors()
+        np.testing.assert_array_equal(codes["item_codes"], kept["item_codes"])
+        np.testing.assert_array_equal(codes["user_codes"][same], kept["user_codes"][same])
+    else:
+        assert quality(after) > max(2 * quality(before), 0.8 * fitted)
 
 
 def test_each_block_of_each_epoch_draws_its_own_codes() -> None:

@@ -9,7 +9,7 @@ so one rule gives every A and c, with omega the weight of the term (lambda times
 
     A += omega p(xi) w w'        c += omega (2 p(xi) s + 1/2) w
 
-xi is phi for the term x and eta for the term y. `training.loss` has the fast twin
+xi is phi for the term x and eta for the term y. `training.discrete.bounds` has the fast twin
 of `assemble`. Codes are +-1, of d bits; T is the number of triplets that hold the block.
 """
 
@@ -78,23 +78,21 @@ def assemble(
     eta: npt.ArrayLike,
     *,
     lambda_: float = 1.0,
-    weights: npt.ArrayLike | None = None,
 ) -> tuple[Floats, Floats, float]:
     """(A, c, constant) with z'Az + c'z + constant = the bound on the block's triplets, for all z.
 
-    phi, eta and weights (T,). A is symmetric and positive semidefinite. An item's A, c and
+    phi and eta (T,). A is symmetric and positive semidefinite. An item's A, c and
     constant are the sums of those of its two roles.
     """
-    omega = np.ones(len(block.s_x)) if weights is None else np.asarray(weights, dtype=np.float64)
     size = block.w_x.shape[-1]
     A, c, constant = np.zeros((size, size)), np.zeros(size), 0.0
-    for w, s, point, weight in (
-        (block.w_x, block.s_x, phi, omega),
-        (block.w_y, block.s_y, eta, lambda_ * omega),
+    for w, s, point, omega in (
+        (block.w_x, block.s_x, phi, 1.0),
+        (block.w_y, block.s_y, eta, lambda_),
     ):
         xi = np.asarray(point, dtype=np.float64)
         p = curvature(xi)
-        A += (w * (weight * p)[:, None]).T @ w
-        c += (weight * (2 * p * s + 0.5)) @ w
-        constant += float(weight @ upper_bound(s, xi))
+        A += (w * (omega * p)[:, None]).T @ w
+        c += (omega * (2 * p * s + 0.5)) @ w
+        constant += float(omega * upper_bound(s, xi).sum())
     return (A + A.T) / 2, c, constant

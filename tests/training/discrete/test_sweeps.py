@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.references.scale_invariant import pairwise_part, scale_part, siml_loss
+from tests.support.sweeping import random_problem
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.training.discrete import sweeps
@@ -35,21 +36,6 @@ ALL_TERMS = [
 ]
 each_term = pytest.mark.parametrize("terms", ALL_TERMS, ids=lambda t: "-".join(map(str, t)))
 each_order = pytest.mark.parametrize("one_by_one", [True, False])
-
-
-def random_problem(
-    seed: int, n: int = 7, m: int = 9, d: int = 10, pairs: int = 40, count: int = 3
-) -> tuple[np.ndarray, np.ndarray, Triplets]:
-    """Codes and triplets at random, some negatives missing; items take both roles everywhere."""
-    rng = np.random.default_rng(seed)
-    B = rng.choice([-1, 1], size=(n, d)).astype(np.int8)
-    D = rng.choice([-1, 1], size=(m, d)).astype(np.int8)
-    users = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-    positives = rng.integers(m - 1, size=pairs).astype(np.int32)
-    shift = rng.integers(1, m - 1, size=(pairs, count))
-    negatives = ((positives[:, None] + shift) % (m - 1)).astype(np.int32)
-    negatives[rng.random((pairs, count)) < 0.1] = -1
-    return B, D, Triplets(users, positives, negatives)  # the last item has no triplets
 
 
 def loss_by_hand(B: np.ndarray, D: np.ndarray, triplets: Triplets, terms: TripletLoss) -> float:

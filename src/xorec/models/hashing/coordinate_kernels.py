@@ -56,7 +56,7 @@ def _wide(count: Any) -> Any:
 
 @inlined
 def pair_rows(s: Any, count: Any) -> Any:
-    """The place of `count` rows y_i, a column each, (d, at least count): near each other."""
+    """The room of `count` rows y_i, a column each: (d, at least count), contiguous."""
     wide = _wide(count)
     return s.room[: len(s.z) * wide].reshape((len(s.z), wide))
 

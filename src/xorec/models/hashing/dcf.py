@@ -32,12 +32,14 @@ from xorec.models.base import DataUpdate, EpochModel, expect, expect_size
 from xorec.models.hashing.factored_kernels import (
     Entities,
     Floats,
-    Problem,
+    Rule,
     Side,
     Sides,
     mixed_weights,
     of_history,
     sampled,
+    solve,
+    solve_new,
 )
 from xorec.models.new_rows import signs_of
 from xorec.representations.base import Representation
@@ -84,16 +86,16 @@ M = TypeVar("M", bound=FactoredCodesConfig)
 
 
 class FactoredCodes(EpochModel[M]):
-    """A model says how many groups there are, what they weigh, and how codes are kept."""
+    """A model says how codes are kept, and where there are groups, what they weigh."""
 
     @property
-    @abstractmethod
     def groups(self) -> int:
         """G, which divides the number of bits."""
+        return 1
 
-    @abstractmethod
     def _weights(self, train: Interactions, options: RunOptions) -> tuple[Floats, Floats]:
         """The weights eta (n, G) and xi (m, G)."""
+        return ones(train.n_users), ones(train.n_items)
 
     @abstractmethod
     def _represent(self, arrays: Arrays) -> Representation: ...
@@ -107,7 +109,7 @@ class FactoredCodes(EpochModel[M]):
         """One user as the representation takes them."""
 
     @property
-    def problem(self) -> Problem:
+    def rule(self) -> Rule:
         """The targets: +r / G for a positive, r = bits / G, and how a row is solved.
 
         With equal weights 1 / G this is the problem of one group divided by G^4.
@@ -115,7 +117,8 @@ class FactoredCodes(EpochModel[M]):
         best = self.config.target * self.config.bits
         high = best / self.groups**2
         low = high * self.config.negative_target
-        return Problem(high, low, self.config.passes, self.config.start_reg * best)
+        ridge = np.float32(self.config.start_reg * best)
+        return Rule(np.float32(high), np.float32(low), ridge, self.config.passes)
 
     def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         sampler = Negatives.of(train, self.config.alpha)
@@ -135,7 +138,7 @@ class FactoredCodes(EpochModel[M]):
         return self._room(train.n_users, train.n_items), step, self._represent
 
     def _room(self, n_users: int, n_items: int) -> Arrays:
-        """Zeros in the place of what the first epoch begins with."""
+        """Zeros, which the first epoch overwrites with its start."""
         arrays: Arrays = {}
         for name, count in (("user", n_users), ("item", n_items)):
             arrays[f"{name}_rows"] = np.zeros((count, self.config.bits), dtype=np.float32)
@@ -164,7 +167,7 @@ class FactoredCodes(EpochModel[M]):
         pulls = [self.pull(both[at].rows, seed + at) for at in (_USERS, _ITEMS)]
         for at in (_USERS, _ITEMS):
             facing = (sides[at], both[at], both[1 - at], pulls[at])
-            value, changed[at] = self.problem.solve(*facing, pool, real=real)
+            value, changed[at] = solve(self.rule._replace(real=real), *facing, pool)
         for side, pull in zip(both, pulls, strict=True):
             value -= 2 * float(np.sum(side.rows * pull, dtype=np.float64))
         return {
@@ -200,7 +203,7 @@ class FactoredCodes(EpochModel[M]):
         code = np.zeros((1, self.config.bits), dtype=np.float32)
         user = Entities(code, mixed_weights(weights[chosen])[None])
         items = Entities(codes, weights[used])
-        self.problem.solve_new(side, user, items, np.zeros(1, dtype=np.int64))
+        solve_new(self.rule, side, user, items, np.zeros(1, dtype=np.int64))
         return self._query(user)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
@@ -217,7 +220,7 @@ class FactoredCodes(EpochModel[M]):
         new = update.users[update.users >= len(old_users)]
         self._solve_new(new, sides[_USERS], users, items)
         self._solve_new(update.items, sides[_ITEMS], items, users)
-        self.problem.solve(sides[_USERS], users, items, None, ThreadPool(1), rows=update.users)
+        solve(self.rule, sides[_USERS], users, items, None, ThreadPool(1), update.users)
         return self._represent(arrays)
 
     def _solve_new(
@@ -225,7 +228,12 @@ class FactoredCodes(EpochModel[M]):
     ) -> None:
         for row in rows:
             entities.weights[row] = mixed_weights(others.weights[side.positives(int(row))])
-        self.problem.solve_new(side, entities, others, rows)
+        solve_new(self.rule, side, entities, others, rows)
+
+
+def ones(count: int) -> Floats:
+    """The weights of one group."""
+    return np.ones((count, 1), dtype=np.float32)
 
 
 def entities(arrays: Arrays) -> tuple[Entities, Entities]:
@@ -258,13 +266,6 @@ class DCF(FactoredCodes[DCFConfig]):
     }
     cost = 2.0
 
-    @property
-    def groups(self) -> int:
-        return 1
-
-    def _weights(self, train: Interactions, options: RunOptions) -> tuple[Floats, Floats]:
-        return _ones(train.n_users), _ones(train.n_items)
-
     def _represent(self, arrays: Arrays) -> Representation:
         return Codes.from_signs(arrays["user_rows"], arrays["item_rows"])
 
@@ -272,11 +273,7 @@ class DCF(FactoredCodes[DCFConfig]):
         representation = expect(representation, Codes)
         expect_size("bits", representation.bits, self.config.bits)
         users, items = representation.user_codes, representation.item_codes
-        return users, items, _ones(len(users)), _ones(len(items))
+        return users, items, ones(len(users)), ones(len(items))
 
     def _query(self, user: Entities) -> Any:
         return pack_signs(user.rows)
-
-
-def _ones(count: int) -> Floats:
-    return np.ones((count, 1), dtype=np.float32)

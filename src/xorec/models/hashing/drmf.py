@@ -19,6 +19,7 @@ row of `coordinate_kernels`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from xorec.core.bits import pack_signs, unpack_signs
-from xorec.core.kernels import fast_helper, fast_kernel, inlined
+from xorec.core.kernels import fast_helper, fast_kernel
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
@@ -71,26 +72,17 @@ from xorec.training.passes import Triplets
 
 
 @fast_kernel
-def drop_hard_triplets(
-    problem: Any, pace: float, begin: int, end: int, negatives: Any
-) -> tuple[int, int]:
-    """Write -1 to negatives (P, K) where the triplet's loss is not below `pace`.
-
-    For the pairs [begin, end); returns how many triplets stay, and how many there were.
-    """
-    codes, lists, easy, there = problem.codes, problem.lists, 0, 0
+def drop_hard_triplets(problem: Any, pace: float, negatives: Any, begin: int, end: int) -> None:
+    """Write -1 to negatives (P, K) where the triplet's loss is not below `pace`, from pair `begin`
+    to `end`."""
+    codes, lists = problem.codes, problem.lists
     b, e, d = codes.b_words, codes.d_words, codes.D.shape[1]
     for pair in range(begin, end):
         u, i = lists.users[pair], lists.positives[pair]
         for k in range(lists.negatives.shape[1]):
             j = lists.negatives[pair, k]
-            if j >= 0:
-                there += 1
-                if triplet_loss(problem.tables, d, b, u, e, i, e, j) < pace:
-                    easy += 1
-                else:
-                    negatives[pair, k] = -1
-    return easy, there
+            if j >= 0 and triplet_loss(problem.tables, d, b, u, e, i, e, j) >= pace:
+                negatives[pair, k] = -1
 
 
 @fast_kernel
@@ -104,8 +96,8 @@ def descend_rows(kind: int, rows: Any, problem: Any, passes: int, Z: Any, gains:
     triplets, none = make_row_triplets(most), np.zeros((d, d))
     s, scale = make_row_problem(max(1, most), d), tables.roles[0, 0, 0]
     curvatures = np.empty(len(tables.x))
-    for place in range(len(curvatures)):
-        curvatures[place] = curvature_of(tables.x[place])
+    for offset in range(len(curvatures)):
+        curvatures[offset] = curvature_of(tables.x[offset])
     words = codes.b_words if kind == USER else codes.d_words
     for at in range(len(rows)):
         ends = gather_triplets(kind, rows[at], words, rows[at], problem, triplets)
@@ -156,7 +148,8 @@ def _item_rows(
         if not positive or u != last:
             count, last = count + 1, u
             s.weights[count], s.v[count] = 0.0, 0.0
-            _copy(codes.B, u, y, count)
+            for f in range(d):
+                y[f, count] = codes.B[u, f]
             dot = scale * (d - 2 * hamming_distance(codes.b_words, u, codes.d_words, item))
         x, curvature = x_at[triplets.X[t]], curvatures[triplets.X[t]]
         s.weights[count] += scale * scale * curvature
@@ -167,13 +160,6 @@ def _item_rows(
     return count + 1
 
 
-@inlined
-def _copy(codes: Any, row: Any, y: Any, column: Any) -> None:
-    for f in range(codes.shape[1]):
-        y[f, column] = codes[row, f]
-
-
-_PAIRS_AT_ONCE = 8192
 _PASSES = 10
 
 
@@ -226,17 +212,10 @@ def easy_triplets(
     """
     problem = make_problem(B, D, triplets, loss, items=False)
     negatives = triplets.negatives.copy()
-    pairs = len(negatives)
-    counts: npt.NDArray[np.int64] = np.zeros((-(-pairs // _PAIRS_AT_ONCE), 2), dtype=np.int64)
-
-    def work(piece: int) -> None:
-        begin = piece * _PAIRS_AT_ONCE
-        end = min(pairs, begin + _PAIRS_AT_ONCE)
-        counts[piece] = drop_hard_triplets(problem, pace, begin, end, negatives)
-
-    pool.map(len(counts), work)
-    easy, there = counts.sum(axis=0)
-    return Triplets(triplets.users, triplets.positives, negatives), float(easy / max(1, there))
+    work = partial(drop_hard_triplets, problem, pace, negatives)
+    pool.map_ranges(len(negatives), work)
+    there, easy = (int(np.count_nonzero(of >= 0)) for of in (triplets.negatives, negatives))
+    return triplets._replace(negatives=negatives), easy / max(1, there)
 
 
 _FOLD_IN_NEGATIVES = 20

@@ -19,20 +19,24 @@ weight 1. Rows are, real or +1 and -1, float32 (n, bits).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.kernels import fast_helper, fast_kernel, kernel
+from xorec.core.kernels import fast_helper, fast_kernel
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.new_rows import signs_of
+from xorec.training.blocks import counting_order
 
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.integer]
 _ROUNDING = np.float32(1e-6)
 _APART = 16  # between the columns of the buffer: a power of two would put them on one cache line
+_PER_THREAD = 16
+_DRAWS, _REAL_PASSES = 4, 10
 
 
 class Side(NamedTuple):
@@ -66,48 +70,7 @@ class Rule(NamedTuple):
     low: np.float32
     ridge: np.float32
     passes: int
-    real: bool
-
-
-@kernel
-def pairs_by_user(indptr: Any, indices: Any, negatives: Any) -> Any:
-    """Every user's positives and negatives: (starts (n + 1), others); a negative j is -1 - j.
-
-    negatives (n_pairs, K): -1 where there is none.
-    """
-    n_users, count = len(indptr) - 1, negatives.shape[1]
-    starts = np.zeros(n_users + 1, dtype=np.int64)
-    others = np.empty(len(indices) * (1 + count), dtype=np.int32)
-    at = 0
-    for user in range(n_users):
-        for pair in range(indptr[user], indptr[user + 1]):
-            others[at] = indices[pair]
-            at += 1
-            for k in range(count):
-                if negatives[pair, k] >= 0:
-                    others[at] = -1 - negatives[pair, k]
-                    at += 1
-        starts[user + 1] = at
-    return starts, others[:at]
-
-
-@kernel
-def pairs_by_item(starts: Any, others: Any, n_items: Any) -> Any:
-    """The same pairs by item: a counting sort that keeps the users' order."""
-    bounds = np.zeros(n_items + 1, dtype=np.int64)
-    for at in range(len(others)):
-        item = others[at] if others[at] >= 0 else -1 - others[at]
-        bounds[item + 1] += 1
-    bounds = np.cumsum(bounds)
-    place = bounds[:-1].copy()
-    users = np.empty(len(others), dtype=np.int32)
-    for user in range(len(starts) - 1):
-        for at in range(starts[user], starts[user + 1]):
-            positive = others[at] >= 0
-            item = others[at] if positive else -1 - others[at]
-            users[place[item]] = user if positive else -1 - user
-            place[item] += 1
-    return bounds, users
+    real: bool = False
 
 
 @fast_kernel
@@ -143,7 +106,7 @@ def solve_rows(
                 squares[k] = a * a * total
             else:  # the entries of codes are as long in all bits of a group
                 squares[k] = squares[k - 1]
-        _add_ridges(pairs, others.weights, scale, rule.ridge, ridges)
+        _add_ridges(pairs, others.weights, scale, rule, ridges)
         for _ in range(rule.passes):
             if not _pass(z, columns, residuals, squares, scale, ridges, pull[row], rule.real):
                 break
@@ -184,16 +147,16 @@ def _gather(
 
 
 @fast_helper
-def _add_ridges(pairs: Any, weights: Any, scale: Any, ridge: Any, ridges: Any) -> None:
-    """The ridge of each group of a row."""
+def _add_ridges(pairs: Any, weights: Any, scale: Any, rule: Any, ridges: Any) -> None:
+    """The ridge of each group of a real row."""
     for g in range(len(scale)):
         ridges[g] = 0
-    if ridge > 0:
+    if rule.real and rule.ridge > 0:
         for p in range(len(pairs)):
             at = pairs[p] if pairs[p] >= 0 else -1 - pairs[p]
             for g in range(len(scale)):
                 weight = scale[g] * weights[at, g]
-                ridges[g] += ridge * weight * weight
+                ridges[g] += rule.ridge * weight * weight
 
 
 @fast_helper
@@ -225,12 +188,6 @@ def _pass(
     return moved
 
 
-Floats = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.integer]
-_PER_THREAD = 16
-_DRAWS, _REAL_PASSES = 4, 10
-
-
 Sides = tuple[Side, Side]
 """The same pairs by user and by item."""
 
@@ -243,8 +200,17 @@ def sampled(
     A negative that is drawn twice counts twice.
     """
     drawn = sampler.draw_all(negatives, seed, epoch)
-    users = Side(*pairs_by_user(train.indptr, train.indices, drawn))
-    return users, Side(*pairs_by_item(users.starts, users.pairs, train.n_items))
+    there = np.column_stack([np.ones(train.n_pairs, dtype=np.bool_), drawn >= 0])
+    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])[train.indptr]
+    users = Side(starts, np.column_stack([train.indices, -1 - drawn])[there])
+    return users, by_other(users, train.n_items)
+
+
+def by_other(side: Side, n_others: int) -> Side:
+    """The same pairs by the other side."""
+    order, starts = counting_order(np.where(side.pairs >= 0, side.pairs, -1 - side.pairs), n_others)
+    rows = np.repeat(np.arange(len(side.starts) - 1, dtype=np.int32), np.diff(side.starts))[order]
+    return Side(starts, np.where(side.pairs[order] >= 0, rows, -1 - rows))
 
 
 def of_history(
@@ -259,76 +225,53 @@ def of_history(
     drawn = np.empty((count, _DRAWS * negatives), dtype=np.int32)
     sampler = Negatives(items, np.array([0, count]), n_items)
     sampler.draw(drawn, np.arange(count), np.zeros(count, dtype=np.int32), 0, 0)
-    used, places = np.unique(np.concatenate([items, drawn[drawn >= 0]]), return_inverse=True)
-    places = places.astype(np.int32)
-    pairs = np.concatenate([np.tile(places[:count], _DRAWS), -1 - places[count:]])
+    used, rows = np.unique(np.concatenate([items, drawn[drawn >= 0]]), return_inverse=True)
+    pairs = np.concatenate([np.tile(rows[:count], _DRAWS), -1 - rows[count:]])
     return Side(np.array([0, len(pairs)]), pairs.astype(np.int32)), used
 
 
 def mixed_weights(weights: Floats) -> Floats:
-    """The groups' weights (G,) of somebody with the others that have these (k, G); sum 1."""
+    """The groups' weights (G,) of a row whose others have these (k, G); their sum is 1."""
     total = weights.sum(axis=0, dtype=np.float64)
     if total.sum() <= 0:
         total = np.ones(weights.shape[1])
     return np.asarray(total / total.sum(), dtype=np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What every row's problem has in common.
+def solve(
+    rule: Rule,
+    side: Side,
+    entities: Entities,
+    others: Entities,
+    pull: Floats | None,
+    pool: ThreadPool,
+    rows: Rows | None = None,
+) -> tuple[float, int]:
+    """Half a sweep: `rows` (or all) of the entities in place, side by side, `others` fixed.
 
-    high, low: the targets of positives and negatives; passes: over the bits, at most; ridge: the
-    weight of a real row's squared norm for each of its pairs, by the pair's squared weight.
+    pull (n, bits): alpha times the balanced rows, where there are any. Returns the sum of squared
+    residuals of these rows, and how many entries changed.
     """
+    table = entities.rows
+    chosen = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.int64)
+    fixed = others if rule.real else others._replace(rows=others.rows.astype(np.int8))
+    pulls = np.zeros_like(table) if pull is None else pull
+    found, values = np.empty((len(chosen), table.shape[1]), np.float32), np.zeros(len(chosen))
 
-    high: float
-    low: float
-    passes: int
-    ridge: float
+    def work(begin: int, end: int) -> None:
+        part = slice(begin, end)
+        solve_rows(chosen[part], side, entities, fixed, pulls, rule, found[part], values[part])
 
-    def rule(self, real: bool) -> Rule:
-        """As the kernel takes it, for codes or for real rows."""
-        ridge = self.ridge if real else 0.0
-        numbers = (np.float32(self.high), np.float32(self.low), np.float32(ridge))
-        return Rule(*numbers, self.passes, real)
+    pool.map_ranges(len(chosen), work, per_thread=_PER_THREAD)
+    changed = int(np.count_nonzero(table[chosen] != found))
+    table[chosen] = found
+    return float(values.sum()), changed
 
-    def solve(
-        self,
-        side: Side,
-        entities: Entities,
-        others: Entities,
-        pull: Floats | None,
-        pool: ThreadPool,
-        *,
-        rows: Rows | None = None,
-        real: bool = False,
-    ) -> tuple[float, int]:
-        """Half a sweep: `rows` (or all) of the entities in place, side by side, `others` fixed.
 
-        pull (n, bits): alpha times the balanced rows, where there are any. Returns the sum of
-        squared residuals of these rows, and how many entries changed.
-        """
-        table = entities.rows
-        chosen = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.int64)
-        fixed = others if real else others._replace(rows=others.rows.astype(np.int8))
-        pulls = np.zeros_like(table) if pull is None else pull
-        found, values = np.empty((len(chosen), table.shape[1]), np.float32), np.zeros(len(chosen))
-        rule = self.rule(real)
-
-        def work(begin: int, end: int) -> None:
-            part = slice(begin, end)
-            given = (chosen[part], side, entities, fixed, pulls, rule)
-            solve_rows(*given, found[part], values[part])
-
-        pool.map_ranges(len(chosen), work, per_thread=_PER_THREAD)
-        changed = int(np.count_nonzero(table[chosen] != found))
-        table[chosen] = found
-        return float(values.sum()), changed
-
-    def solve_new(self, side: Side, entities: Entities, others: Entities, rows: Rows) -> None:
-        """Codes for rows that have none yet: the best real rows, their signs, then descent."""
-        entities.rows[rows] = 0
-        real = replace(self, passes=_REAL_PASSES)
-        real.solve(side, entities, others, None, ThreadPool(1), rows=rows, real=True)
-        entities.rows[rows] = signs_of(entities.rows[rows])
-        self.solve(side, entities, others, None, ThreadPool(1), rows=rows)
+def solve_new(rule: Rule, side: Side, entities: Entities, others: Entities, rows: Rows) -> None:
+    """Codes for rows that have none yet: the best real rows, their signs, then descent."""
+    entities.rows[rows] = 0
+    real = rule._replace(passes=_REAL_PASSES, real=True)
+    solve(real, side, entities, others, None, ThreadPool(1), rows)
+    entities.rows[rows] = signs_of(entities.rows[rows])
+    solve(rule, side, entities, others, None, ThreadPool(1), rows)

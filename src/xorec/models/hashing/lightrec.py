@@ -127,15 +127,8 @@ class Learner:
 
     def _step(self, name: str, gradients: Array, shrink: Array | None, rate: float) -> None:
         arrays, size = self._arrays, gradients.shape[-1]
-        rows, gradients, first, second = (
-            array.reshape(-1, size)
-            for array in (
-                arrays[name],
-                gradients,
-                arrays[f"{name}_first"],
-                arrays[f"{name}_second"],
-            )
-        )
+        given = (arrays[name], gradients, arrays[f"{name}_first"], arrays[f"{name}_second"])
+        rows, gradients, first, second = (array.reshape(-1, size) for array in given)
         shrink = np.zeros(len(rows), rows.dtype) if shrink is None else shrink
         moments = Moments(first, second, arrays["steps"][0])
         step = partial(adam, rows, gradients, shrink, moments, np.float32(rate))

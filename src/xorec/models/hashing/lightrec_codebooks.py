@@ -11,7 +11,6 @@ x_{b+1} = x_b - e_b;  q = sum_b e_b. A step back takes the choice for p_b = soft
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,28 +176,25 @@ class ItemEncoder:
                 sums[rows] += words[chosen]
                 x -= words[chosen]
 
-        over_rows(len(vectors), _ROWS, pool, encode_rows)
+        runs = _runs(len(vectors))
+        pool.map(len(runs), lambda run: encode_rows(runs[run]))
         return codes, sums
 
     def gradients(
         self, vectors: Array, codes: Codes, item_gradients: Array, pool: ThreadPool
     ) -> tuple[Array, Array]:
         """The gradients at C and M, from those at q (m, D)."""
-        pieces = pieces_of(len(vectors), _ROWS)
-        at_words = np.zeros((len(pieces), *self.codebooks.shape), dtype=vectors.dtype)
-        at_transforms = np.zeros((len(pieces), *self.transforms.shape), dtype=vectors.dtype)
+        runs = _runs(len(vectors))
+        pieces = min(_PIECES, len(runs))
+        at_words = np.zeros((pieces, *self.codebooks.shape), dtype=vectors.dtype)
+        at_transforms = np.zeros((pieces, *self.transforms.shape), dtype=vectors.dtype)
 
         def work(piece: int) -> None:
-            for rows in pieces[piece]:
-                self._back(
-                    vectors[rows],
-                    codes[rows],
-                    item_gradients[rows],
-                    at_words[piece],
-                    at_transforms[piece],
-                )
+            sums = (at_words[piece], at_transforms[piece])
+            for rows in runs[piece::pieces]:
+                self._back(vectors[rows], codes[rows], item_gradients[rows], *sums)
 
-        pool.map(len(pieces), work)
+        pool.map(pieces, work)
         return at_words.sum(axis=0), at_transforms.sum(axis=0)
 
     def _back(
@@ -238,14 +234,6 @@ class ItemEncoder:
         return np.asarray(half * (self.codebooks * self.codebooks).sum(axis=-1))
 
 
-def pieces_of(rows: int, size: int) -> list[list[slice]]:
-    """At most 16 pieces of the rows, the same for any number of threads, each in runs of `size`."""
-    cuts = [slice(begin, min(begin + size, rows)) for begin in range(0, rows, size)]
-    count = min(_PIECES, len(cuts))
-    return [cuts[piece::count] for piece in range(count)]
-
-
-def over_rows(rows: int, size: int, pool: ThreadPool, work: Callable[[slice], object]) -> None:
-    """work(slice) for runs of `size` rows that cover all."""
-    pieces = pieces_of(rows, size)
-    pool.map(len(pieces), lambda piece: [work(run) for run in pieces[piece]])
+def _runs(rows: int) -> list[slice]:
+    """All rows, in runs of `_ROWS`."""
+    return [slice(begin, min(begin + _ROWS, rows)) for begin in range(0, rows, _ROWS)]

@@ -87,14 +87,8 @@ class PHDLossParams(NamedTuple):
     target: Any
     noise: Any
     hardness: Any
-    seed: int = 0
-    turn: int = 0
-
-    def cast(self, dtype: Any) -> PHDLossParams:
-        """The numbers as the kernels take them."""
-        number = np.dtype(dtype).type
-        rate, kl, target, noise, hardness = (number(term) for term in self[:5])
-        return PHDLossParams(rate, kl, target, noise, hardness, self.seed, self.turn)
+    seed: Any = 0
+    turn: Any = 0
 
 
 class PHDPairGradients(NamedTuple):
@@ -345,7 +339,8 @@ class PHDConfig(TripletConfig):
         soft = self.softness * (epochs - 1)
         hard = min(1.0, epoch / soft) if soft > 0 else 1.0
         noise = self.noise * self.noise_decay**epoch
-        return PHDLossParams(self.learning_rate, self.kl, self.negative_target, noise, hard)
+        numbers = (self.learning_rate, self.kl, self.negative_target, noise, hard)
+        return PHDLossParams(*map(np.float32, numbers))
 
 
 class PHD(TripletModel[PHDConfig]):
@@ -409,7 +404,7 @@ class PHD(TripletModel[PHDConfig]):
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update` learn on, all others are sure of their bits and stay.
 
-        A changed user's problem has their own pairs; an item's has everybody's.
+        A changed user's problem has their own pairs; an item's has those of all users.
         """
         representation = expect(representation, MaskedCodes)
         train, size = update.train, representation.bits
@@ -449,15 +444,8 @@ def tables(arrays: Arrays, params: PHDLossParams) -> tuple[Users, Items]:
     logits = arrays["items"]
     drawn = (np.empty_like(logits), np.empty_like(logits))
     items = Items(logits, arrays["item_grad_sq_sum"], *drawn)
-    draw_items(items, params.cast(logits.dtype).hardness, params.seed, params.turn)
+    draw_items(items, params.hardness, params.seed, params.turn)
     return users, items
-
-
-class Moving(NamedTuple):
-    """Items of a block: their rows, and the gradients that have come together so far."""
-
-    rows: Items
-    gradients: Gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,23 +454,22 @@ class PHDStep(TripletStep):
 
     params: PHDLossParams
 
-    def _params(self) -> PHDLossParams:
-        return self.params.cast(self.items.logits.dtype)
-
     def keep(self, pairs: int, negatives: int, users: int) -> PHDPairGradients:
         shapes = ((pairs, negatives + 1), (pairs,), (users, self.items.logits.shape[1]))
         return PHDPairGradients(*(empty_apart(shape, self.items.logits.dtype) for shape in shapes))
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
-        step_users(self.users, self.items.lacks, triplets, self._params(), new, kept)
+        step_users(self.users, self.items.lacks, triplets, self.params, new, kept)
 
-    def start_items(self, items: npt.NDArray[np.int64]) -> Moving:
+    def start_items(self, items: npt.NDArray[np.int64]) -> tuple[Items, Gradients]:
+        """The items' rows, and the gradients that come together."""
         rows = take_rows(self.items, items)
-        return Moving(rows, Gradients(np.zeros_like(rows.logits), np.zeros_like(rows.grad_sq_sum)))
+        return rows, Gradients(np.zeros_like(rows.logits), np.zeros_like(rows.grad_sq_sum))
 
     def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
-        add_items(local, result.kept, new.gradients)
+        add_items(local, result.kept, new[1])
 
     def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
-        step_items(items, new.rows, new.gradients, self._params())
-        return new.rows
+        rows, gradients = new
+        step_items(items, rows, gradients, self.params)
+        return rows

@@ -24,14 +24,15 @@ import numpy.typing as npt
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.engine import Arrays, Engine, Shared, row_ranges
 from xorec.data.negatives import Negatives
+from xorec.training.blocks import counting_order
 from xorec.training.discrete.problem import (
     ITEM,
     USER,
     Problem,
     Signs,
     SweepCodes,
-    TripletLists,
     TripletLoss,
+    lists_by_item,
     lists_by_user,
     loss_tables,
     pair_losses,
@@ -41,6 +42,8 @@ from xorec.training.passes import Triplets
 
 Rows = npt.NDArray[np.integer]
 _PIECE_BYTES = 64 << 20
+_ROLES = ("p_item", "p_user", "p_negatives", "n_item", "n_user", "n_positive")
+"""Pairs by their positive, triplets by their negative: the arrays of `roles_of_block`."""
 
 
 class Draw(NamedTuple):
@@ -73,8 +76,8 @@ class ItemCut:
         """The number of the new block that each item belongs to."""
         block = items % self.blocks
         length = (self.items - block + self.blocks - 1) // self.blocks
-        place = items // self.blocks
-        piece = ((place + 1) * self.pieces - 1) // length
+        rank = items // self.blocks
+        piece = ((rank + 1) * self.pieces - 1) // length
         targets: npt.NDArray[np.int64] = (piece * self.blocks + block).astype(np.int64)
         return targets
 
@@ -146,13 +149,14 @@ def roles_of_block(
     """
     triplets = _triplets(block, shared, draw)
     users = (triplets.users + block["first"][0]).astype(np.int32)
-    flat = triplets.negatives.ravel()
+    flat, count = triplets.negatives.ravel(), cut.blocks * cut.pieces
     there = np.flatnonzero(flat >= 0)
     pair = there // triplets.negatives.shape[1]
-    by_positive = _by_target(cut.targets(triplets.positives), cut)
-    by_negative = _by_target(cut.targets(flat[there]), cut)
-    for target in range(cut.blocks * cut.pieces):
-        p, n = by_positive(target), by_negative(target)
+    by_positive, p_starts = counting_order(cut.targets(triplets.positives), count)
+    by_negative, n_starts = counting_order(cut.targets(flat[there]), count)
+    for target in range(count):
+        p = by_positive[p_starts[target] : p_starts[target + 1]]
+        n = by_negative[n_starts[target] : n_starts[target + 1]]
         yield (
             target,
             {
@@ -167,12 +171,6 @@ def roles_of_block(
         )
 
 
-def _by_target(targets: npt.NDArray[np.int64], cut: ItemCut) -> Any:
-    """target -> the places that go there, ascending."""
-    order, ends = stable_order(targets), starts_of(targets, cut.blocks * cut.pieces)
-    return lambda target: order[ends[target] : ends[target + 1]]
-
-
 def items_block(
     block: Arrays, shared: Arrays, loss: TripletLoss, bits: int, propose: Proposer, cut: ItemCut
 ) -> Arrays:
@@ -183,84 +181,43 @@ def items_block(
     """
     piece, number = divmod(int(block["target"][0]), cut.blocks)
     rows = cut.rows(number, piece)
-    roles = _ItemRoles.of(block, cut)
-    users = Places.of(len(shared["b_words"]), roles.p_user, roles.n_user)
-    others = Places.of(len(shared["d_words"]), rows, roles.p_negatives.ravel(), roles.n_positive)
+    p_item, p_user, p_negatives, n_item, n_user, n_positive = (block[name] for name in _ROLES)
+    users = RowSubset.of(len(shared["b_words"]), p_user, n_user)
+    others = RowSubset.of(len(shared["d_words"]), rows, p_negatives.ravel(), n_positive)
     b_words, d_words = shared["b_words"][users.rows], shared["d_words"][others.rows]
     signs = unpack_signs(b_words, bits), unpack_signs(d_words, bits)
-    problem = Problem(
-        SweepCodes(*signs, b_words, d_words), roles.lists(users, others), loss_tables(bits, loss)
-    )
+    pairs = Triplets(users.find(p_user), others.find(p_item), others.find(p_negatives))
+    triplets = (others.find(n_item), users.find(n_user), others.find(n_positive))
+    lists = lists_by_item(len(others.rows), pairs, *triplets)
+    problem = Problem(SweepCodes(*signs, b_words, d_words), lists, loss_tables(bits, loss))
     Z, gains = propose(problem, ITEM, others.find(rows))
     words = pack_signs(Z)
     moves = (words != shared["d_words"][rows]).any(axis=1)
-    return {"rows": rows, "words": words, "gains": gains, **roles.conflicts(rows, moves, cut)}
+    return {"rows": rows, "words": words, "gains": gains, **_conflicts(block, rows, moves, cut)}
 
 
-class _ItemRoles(NamedTuple):
-    """The triplets of some items, in the order of the items, then of the pairs.
-
-    p_item, p_user, p_negatives: pairs by their positive; n_item, n_user, n_positive: triplets by
-    their negative.
-    """
-
-    p_item: Rows
-    p_user: Rows
-    p_negatives: Rows
-    n_item: Rows
-    n_user: Rows
-    n_positive: Rows
-
-    @classmethod
-    def of(cls, block: Arrays, cut: ItemCut) -> _ItemRoles:
-        p, n = (stable_order(block[f"{role}_item"] // cut.blocks) for role in "pn")
-        orders = (p, p, p, n, n, n)
-        return cls(*(block[name][order] for name, order in zip(cls._fields, orders, strict=True)))
-
-    def lists(self, users: Places, others: Places) -> TripletLists:
-        """By places among these users and items."""
-        positives, negatives = others.find(self.p_item), others.find(self.n_item)
-        return TripletLists(
-            users=users.find(self.p_user),
-            positives=positives,
-            negatives=others.find(self.p_negatives),
-            user_starts=np.zeros(1, dtype=np.int64),
-            positive_starts=starts_of(positives, len(others.rows)),
-            positive_pairs=np.arange(len(self.p_user), dtype=np.int32),
-            negative_starts=starts_of(negatives, len(others.rows)),
-            negative_users=users.find(self.n_user),
-            negative_positives=others.find(self.n_positive),
-        )
-
-    def conflicts(self, rows: Rows, moves: npt.NDArray[np.bool_], cut: ItemCut) -> Arrays:
-        """The triplets of items that would move with one that may have moved before them."""
-        count, found = self.p_negatives.shape[1], dict[str, npt.NDArray[np.int32]]()
-        first = rows[0] // cut.blocks if len(rows) else 0
-        as_positive = (
-            np.repeat(self.p_item, count),
-            np.repeat(self.p_user, count),
-            self.p_negatives.ravel(),
-        )
-        for role, (own, users, others) in (
-            ("p", as_positive),
-            ("n", (self.n_item, self.n_user, self.n_positive)),
-        ):
-            before = (others >= 0) & (others < own) & (others % cut.blocks == own % cut.blocks)
-            chosen = np.flatnonzero(before)
-            chosen = chosen[moves[own[chosen] // cut.blocks - first]]
-            for name, values in (("row", own), ("user", users), ("other", others)):
-                found[f"{role}_{name}"] = values[chosen].astype(np.int32)
-        return found
+def _conflicts(block: Arrays, rows: Rows, moves: npt.NDArray[np.bool_], cut: ItemCut) -> Arrays:
+    """The triplets of items that would move with one that may have moved before them."""
+    p_item, p_user, p_negatives, *triplets = (block[name] for name in _ROLES)
+    pairs = (np.repeat(rows, p_negatives.shape[1]) for rows in (p_item, p_user))
+    found, first = dict[str, npt.NDArray[np.int32]](), rows[0] // cut.blocks if len(rows) else 0
+    for role, (own, users, others) in (("p", (*pairs, p_negatives.ravel())), ("n", triplets)):
+        before = (others >= 0) & (others < own) & (others % cut.blocks == own % cut.blocks)
+        chosen = np.flatnonzero(before)
+        chosen = chosen[moves[own[chosen] // cut.blocks - first]]
+        for name, values in (("row", own), ("user", users), ("other", others)):
+            found[f"{role}_{name}"] = values[chosen].astype(np.int32)
+    return found
 
 
-class Places(NamedTuple):
-    """Some of n rows, ascending, and the place of each row among them (-1: it is not there)."""
+class RowSubset(NamedTuple):
+    """Some of n rows, ascending, and the number of each row among them (-1: it is not there)."""
 
     rows: Rows
     table: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, n: int, *named: Rows) -> Places:
+    def of(cls, n: int, *named: Rows) -> RowSubset:
         """Of all rows that are named; -1 names none."""
         there = np.zeros(n + 1, dtype=np.bool_)  # the last is for -1
         for rows in named:
@@ -271,25 +228,8 @@ class Places(NamedTuple):
         return cls(np.flatnonzero(there), table)
 
     def find(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """The places of rows that are there; of -1, -1."""
+        """The numbers of rows that are there; of -1, -1."""
         return self.table[rows]
-
-
-def stable_order(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """`argsort`, equal ones in their order: by their last 16 bits, then by the others.
-
-    NumPy sorts numbers of 16 bits by counting, in a tenth of the time.
-    """
-    order = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
-    if len(numbers) and numbers.max() > 0xFFFF:
-        high = (numbers[order] >> 16).astype(np.uint16)
-        order = order[np.argsort(high, kind="stable")]
-    return order
-
-
-def starts_of(rows: Rows, items: int) -> npt.NDArray[np.int64]:
-    """Where the entries of each item begin, once `rows` are in order."""
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=items))])
 
 
 class BlockSweeps:
@@ -366,17 +306,8 @@ def _accept(
     rows, new = made["rows"], made["words"]
     Z = unpack_signs(new, about["bits"])
     proposals = Proposals(rows, Z, codes.d_words[rows], new, made["gains"])
-    items = len(codes.D)
-    lists = TripletLists(
-        users=made["p_user"],
-        positives=made["p_row"],
-        negatives=made["p_other"][:, None],
-        user_starts=np.zeros(1, dtype=np.int64),
-        positive_starts=starts_of(made["p_row"], items),
-        positive_pairs=np.arange(len(made["p_row"]), dtype=np.int32),
-        negative_starts=starts_of(made["n_row"], items),
-        negative_users=made["n_user"],
-        negative_positives=made["n_other"],
-    )
+    pairs = Triplets(made["p_user"], made["p_row"], made["p_other"][:, None])
+    triplets = (made["n_row"], made["n_user"], made["n_other"])
+    lists = lists_by_item(len(codes.D), pairs, *triplets)
     tables = loss_tables(about["bits"], about["loss"])
     return int(accept(Problem(codes, lists, tables), proposals, moved))

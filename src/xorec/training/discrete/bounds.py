@@ -2,8 +2,14 @@
 
 phi = x and eta = y are taken for the triplets of each user and item, at the codes of that moment.
 There the bound touches the loss, so a code with a lower bound has a lower loss, too.
-`training.loss` has A and c of one row; here they are assembled for many, and a new code's change of
-the loss.
+
+A term l(t), t = w.z + s, of weight omega (1 for x, lambda for y) adds to the bound
+z'Az + c'z + constant of a user or an item, at the point xi where the bound touches it (phi for x,
+eta for y), with p the curvature,
+
+    A += omega p(xi) w w'        c += omega (2 p(xi) s + 1/2) w
+
+The slow twin is `tests/support/references/bound.py: assemble`.
 """
 
 from __future__ import annotations
@@ -14,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from xorec.core.bits import pack_signs
-from xorec.core.kernels import fast_kernel
+from xorec.core.kernels import fast_helper, fast_kernel, inlined
 from xorec.training.discrete.bqp.base import Solver
 from xorec.training.discrete.bqp.local_search import BatchSolver
 from xorec.training.discrete.problem import (
+    AS_NEGATIVE,
+    AS_POSITIVE,
+    AS_USER,
     ITEM,
     USER,
     Floats,
@@ -29,14 +38,10 @@ from xorec.training.discrete.problem import (
     most_triplets,
     triplets_loss,
 )
-from xorec.training.loss import (
-    TangentPoints,
-    TripletRows,
-    assemble_item,
-    assemble_user,
-)
+from xorec.training.loss import curvature_of
 
 LOWER = 1e-12  # a share of sum |A| + sum |c|: a value must fall by more
+_TOGETHER = 8  # terms added to A at once: A is read and written an eighth as often
 
 
 @fast_kernel
@@ -46,23 +51,78 @@ def assemble_rows(kind: int, rows: Any, problem: Any, A: Any, c: Any, gains: Any
     phi = x and eta = y at the present codes, where the bound touches the loss.
     """
     codes, tables = problem.codes, problem.tables
-    capacity = most_triplets(kind, rows, problem.lists)
-    triplets, users = make_row_triplets(capacity), np.empty(capacity, np.int32)
-    points = TangentPoints(np.empty(capacity), np.empty(capacity), np.ones(capacity))
-    of_triplets = TripletRows(users, triplets.q, triplets.p)
-    numbers, words = np.arange(capacity), codes.b_words if kind == USER else codes.d_words
-    signs, loss = (codes.B, codes.D), (tables.roles, tables.lambda_)
+    triplets = make_row_triplets(most_triplets(kind, rows, problem.lists))
+    words = codes.b_words if kind == USER else codes.d_words
     for at in range(len(rows)):
         first, n = gather_triplets(kind, rows[at], words, rows[at], problem, triplets)
         gains[at, 1] = triplets_loss(triplets, n, tables)
-        for t in range(n):
-            points.phi[t], points.eta[t] = tables.x[triplets.X[t]], tables.y[triplets.Y[t]]
-            users[t] = triplets.q[t] if t < first else triplets.p[t]
+        A[at], c[at] = 0.0, 0.0
         if kind == USER:
-            assemble_user(A[at], c[at], signs, of_triplets, points, numbers[:n], loss)
+            _add(A[at], c[at], codes.D, codes.D, triplets, (0, n), tables, AS_USER)
         else:
-            roles = (numbers[:first], numbers[first:n])
-            assemble_item(A[at], c[at], signs, of_triplets, points, roles, loss)
+            _add(A[at], c[at], codes.D, codes.B, triplets, (0, first), tables, AS_POSITIVE)
+            _add(A[at], c[at], codes.B, codes.D, triplets, (first, n), tables, AS_NEGATIVE)
+        for r in range(A.shape[1]):
+            for s in range(r):
+                A[at, s, r] = A[at, r, s]
+
+
+@fast_helper
+def _add(
+    A: Any, c: Any, p_codes: Any, q_codes: Any, triplets: Any, ends: tuple[int, int], tables: Any,
+    role: int,
+) -> None:  # fmt: skip
+    """Add the terms of the triplets from ends[0] to ends[1] to c and to the lower triangle of A.
+
+    They hold the row in one role. lambda_ = 0: x alone.
+    """
+    table, size, filled = tables.roles[role], len(c), 0
+    parts = 1 if tables.lambda_ == 0 else 2
+    w, scale = np.zeros((_TOGETHER, size)), np.zeros(_TOGETHER)
+    for t in range(ends[0], ends[1]):
+        i, j = triplets.p[t], triplets.q[t]
+        product = _dot(p_codes, i, q_codes, j)
+        for part in range(parts):
+            xi = tables.x[triplets.X[t]] if part == 0 else tables.y[triplets.Y[t]]
+            omega = 1.0 if part == 0 else tables.lambda_
+            curvature = curvature_of(xi)
+            shift = table[part, 2] * product + table[part, 3]
+            linear = omega * (2 * curvature * shift + 0.5)
+            t0, t1 = table[part, 0], table[part, 1]
+            for f in range(size):
+                value = t0 * p_codes[i, f] + t1 * q_codes[j, f]
+                w[filled, f] = value
+                c[f] += linear * value
+            scale[filled] = omega * curvature
+            filled += 1
+        if filled == _TOGETHER:
+            _add_squares(A, w, scale)
+            filled = 0
+    if filled > 0:
+        scale[filled:] = 0
+        _add_squares(A, w, scale)
+
+
+@fast_helper
+def _add_squares(A: Any, w: Any, scale: Any) -> None:
+    """A += sum over 8 rows of scale_k w_k w_k', the lower triangle alone."""
+    for r in range(len(A)):
+        g0, g1 = scale[0] * w[0, r], scale[1] * w[1, r]
+        g2, g3 = scale[2] * w[2, r], scale[3] * w[3, r]
+        g4, g5 = scale[4] * w[4, r], scale[5] * w[5, r]
+        g6, g7 = scale[6] * w[6, r], scale[7] * w[7, r]
+        for s in range(r + 1):
+            lower = g0 * w[0, s] + g1 * w[1, s] + g2 * w[2, s] + g3 * w[3, s]
+            upper = g4 * w[4, s] + g5 * w[5, s] + g6 * w[6, s] + g7 * w[7, s]
+            A[r, s] += lower + upper
+
+
+@inlined
+def _dot(one: Any, row: Any, other: Any, column: Any) -> Any:
+    total = np.int32(0)
+    for f in range(one.shape[1]):
+        total += np.int32(one[row, f]) * np.int32(other[column, f])
+    return total
 
 
 @fast_kernel

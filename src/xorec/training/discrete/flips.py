@@ -127,7 +127,7 @@ def changes(
 
 
 FAR = 1e300  # above every change; infinities do not mix with fast sums
-PATIENCE = 4  # bits in a row that no longer gain before all changes are computed anew
+PATIENCE = 4  # bits in a row that no longer gain before all changes are computed again
 
 
 @fast_helper
@@ -158,7 +158,7 @@ def _try_role(
 def _try_bit(
     kind: int, z: int, k: Any, triplets: Any, ends: tuple[int, int], problem: Any
 ) -> float:
-    """The loss of the row's triplets once bit k, now z, is flipped; tried_x, _y: places."""
+    """The loss of the row's triplets once bit k, now z, is flipped; tried_x, _y: offsets."""
     b, e, tables = problem.codes.b_words, problem.codes.d_words, problem.tables
     first, n = ends
     if kind == USER:

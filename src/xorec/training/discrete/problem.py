@@ -1,13 +1,13 @@
 """The data of a sweep: codes, the triplets of each user and item, the loss as tables.
 
 A triplet's loss depends on three dot products, and codes have few of those: it is looked up. With
-uj, ui, ij the dot products and d bits, a triplet's state is two places in `LossTables`:
+uj, ui, ij the dot products and d bits, a triplet's state is two offsets into `LossTables`:
 
     X = (uj - ui)/2 + d + 2                     in x and loss_x, (2d + 5,)
     Y = ((uj + ij)/2 + d + 2, (ui + d)/2 + 1)   in y and loss_y, (2d + 5, d + 3), laid flat
 
-The tables have margins, so that places one flip away exist. Call p and q the other two codes of the
-triplet, as `training.loss.role_tables` does. Flipping a bit of z moves, with r = z_k p_k and
+The tables have margins, so that offsets one flip away exist. Call p and q the other two codes of
+the triplet, as `training.loss.role_tables` does. Flipping a bit of z moves, with r = z_k p_k and
 s = z_k q_k of that bit and `moves` the role's row,
 
     X to X - (x0 r + x1 s)        Y to Y - (y0 r + y1 s)
@@ -26,6 +26,7 @@ import numpy.typing as npt
 from xorec.core.bits import Words, pack_signs, popcount
 from xorec.core.errors import DataError
 from xorec.core.kernels import fast_helper, fast_kernel, inlined, kernel
+from xorec.training.blocks import counting_order
 from xorec.training.loss import Margin, logistic_loss, role_tables
 from xorec.training.passes import Triplets
 
@@ -33,56 +34,21 @@ USER, ITEM = 0, 1
 AS_USER, AS_POSITIVE, AS_NEGATIVE = 0, 1, 2
 LEAST_GAIN = 1e-9  # a change must gain this share of the row's loss: rounding gains less
 
-Places = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int32]
 
 
 class RowTriplets(NamedTuple):
-    """The triplets of one row: the rows of p and q, the places X and Y, each (capacity,).
+    """The triplets of one row: the rows of p and q, the offsets X and Y, each (capacity,).
 
-    tried_x, tried_y: places that are tried.
+    tried_x, tried_y: offsets that are tried.
     """
 
-    p: Places
-    q: Places
-    X: Places
-    Y: Places
-    tried_x: Places
-    tried_y: Places
-
-
-@kernel
-def sort_positives(positives: Any, starts: Any, pairs: Any) -> None:
-    """Counting sort of the pairs by positive: starts (m + 1,), zero at first; pairs (P,)."""
-    place = _count(positives, starts)
-    for pair in range(len(positives)):
-        i = positives[pair]
-        pairs[place[i]] = pair
-        place[i] += 1
-
-
-@kernel
-def sort_negatives(
-    users: Any, positives: Any, negatives: Any, starts: Any, of_users: Any, of_positives: Any
-) -> None:
-    """The same of the triplets by negative, -1 left out: their users and positives (P * K,)."""
-    place = _count(negatives.ravel(), starts)
-    for pair in range(len(users)):
-        for k in range(negatives.shape[1]):
-            j = negatives[pair, k]
-            if j >= 0:
-                of_users[place[j]], of_positives[place[j]] = users[pair], positives[pair]
-                place[j] += 1
-
-
-@kernel
-def _count(rows: Any, starts: Any) -> Any:
-    """starts (n + 1,) of each row's entries, -1 left out; returns where the next one goes."""
-    for row in rows:
-        if row >= 0:
-            starts[row + 1] += 1
-    for v in range(len(starts) - 1):
-        starts[v + 1] += starts[v]
-    return starts[:-1].copy()
+    p: Ints
+    q: Ints
+    X: Ints
+    Y: Ints
+    tried_x: Ints
+    tried_y: Ints
 
 
 @inlined
@@ -95,7 +61,7 @@ def hamming_distance(one: Any, row: Any, other: Any, column: Any) -> Any:
 
 
 @inlined
-def places(d: Any, b: Any, u: Any, i_words: Any, i: Any, j_words: Any, j: Any) -> Any:
+def table_offsets(d: Any, b: Any, u: Any, i_words: Any, i: Any, j_words: Any, j: Any) -> Any:
     """X and Y of the triplet of user b[u], positive i_words[i] and negative j_words[j]."""
     uj, ui = hamming_distance(b, u, j_words, j), hamming_distance(b, u, i_words, i)
     ij = hamming_distance(i_words, i, j_words, j)
@@ -107,7 +73,7 @@ def triplet_loss(
     tables: Any, d: Any, b: Any, u: Any, i_words: Any, i: Any, j_words: Any, j: Any
 ) -> Any:
     """l(x) + lambda l(y) of that triplet."""
-    X, Y = places(d, b, u, i_words, i, j_words, j)
+    X, Y = table_offsets(d, b, u, i_words, i, j_words, j)
     return tables.loss_x[X] + tables.loss_y[Y]
 
 
@@ -150,23 +116,23 @@ def gather_triplets(
                 j = lists.negatives[pair, k]
                 if j >= 0:
                     triplets.p[n], triplets.q[n] = j, i
-                    triplets.X[n], triplets.Y[n] = places(d, words, at, e, i, e, j)
+                    triplets.X[n], triplets.Y[n] = table_offsets(d, words, at, e, i, e, j)
                     n += 1
         return n, n
-    for place in range(lists.positive_starts[row], lists.positive_starts[row + 1]):
-        pair = lists.positive_pairs[place]
+    for entry in range(lists.positive_starts[row], lists.positive_starts[row + 1]):
+        pair = lists.positive_pairs[entry]
         u = lists.users[pair]
         for k in range(count):
             j = lists.negatives[pair, k]
             if j >= 0:
                 triplets.p[n], triplets.q[n] = j, u
-                triplets.X[n], triplets.Y[n] = places(d, b, u, words, at, e, j)
+                triplets.X[n], triplets.Y[n] = table_offsets(d, b, u, words, at, e, j)
                 n += 1
     first = n
-    for place in range(lists.negative_starts[row], lists.negative_starts[row + 1]):
-        u, i = lists.negative_users[place], lists.negative_positives[place]
+    for entry in range(lists.negative_starts[row], lists.negative_starts[row + 1]):
+        u, i = lists.negative_users[entry], lists.negative_positives[entry]
         triplets.p[n], triplets.q[n] = u, i
-        triplets.X[n], triplets.Y[n] = places(d, b, u, e, i, words, at)
+        triplets.X[n], triplets.Y[n] = table_offsets(d, b, u, e, i, words, at)
         n += 1
     return first, n
 
@@ -226,14 +192,14 @@ class TripletLists(NamedTuple):
     negatives: npt.NDArray[np.int32]
     user_starts: npt.NDArray[np.int64]
     positive_starts: npt.NDArray[np.int64]
-    positive_pairs: npt.NDArray[np.int32]
+    positive_pairs: npt.NDArray[np.int64]
     negative_starts: npt.NDArray[np.int64]
     negative_users: npt.NDArray[np.int32]
     negative_positives: npt.NDArray[np.int32]
 
 
 class LossTables(NamedTuple):
-    """x, y and l(x), lambda l(y) by place; `moves` (3, 4): x0, x1, y0, y1 of each role.
+    """x, y and l(x), lambda l(y) by offset; `moves` (3, 4): x0, x1, y0, y1 of each role.
 
     roles (3, 2, 4): `training.loss.role_tables`; lambda_: the weight of y, 0 where there is none.
     """
@@ -304,23 +270,33 @@ def lists_by_user(triplets: Triplets, n_users: int) -> TripletLists:
     if np.any(users[1:] < users[:-1]):
         raise DataError("the triplets are not in the order of their users: sort them by user.")
     starts = np.searchsorted(users, np.arange(n_users + 1)).astype(np.int64)
-    none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    rows = (users, triplets.positives, triplets.negatives)
-    return TripletLists(*rows, starts, none, nothing, none, nothing, nothing)
+    none, rows = np.zeros(1, dtype=np.int64), (users, triplets.positives, triplets.negatives)
+    return TripletLists(*rows, starts, none, none[1:], none, users[:0], users[:0])
 
 
 def lists_by_user_and_item(triplets: Triplets, n_users: int, n_items: int) -> TripletLists:
     """The triplets by user, and by item in both roles."""
     by_user = lists_by_user(triplets, n_users)
-    users, positives, negatives = by_user[:3]
+    users, positives, negatives = triplets
     if np.any(negatives == positives[:, None]):
         raise DataError("a triplet has one item as its positive and its negative.")
-    starts = np.zeros((2, n_items + 1), dtype=np.int64)
-    pairs = np.empty(len(positives), dtype=np.int32)
-    of_negatives = np.empty((2, negatives.size), dtype=np.int32)
-    sort_positives(positives, starts[0], pairs)
-    sort_negatives(users, positives, negatives, starts[1], *of_negatives)
-    return TripletLists(*by_user[:4], starts[0], pairs, starts[1], *of_negatives)
+    owners, partners = (np.repeat(rows, negatives.shape[1]) for rows in (users, positives))
+    by_item = lists_by_item(n_items, triplets, negatives.ravel(), owners, partners)
+    return by_item._replace(user_starts=by_user.user_starts)
+
+
+def lists_by_item(
+    n_items: int, pairs: Triplets, negatives: Ints, users: Ints, positives: Ints
+) -> TripletLists:
+    """Lists by item alone: of `pairs` by positive, and of triplets by negative, -1 left out.
+
+    negatives, users, positives (T,): the triplets.
+    """
+    of_positives, positive_starts = counting_order(pairs.positives, n_items)
+    of_negatives, negative_starts = counting_order(negatives, n_items)
+    of_items = (positive_starts, of_positives, negative_starts)
+    rows = (users[of_negatives], positives[of_negatives])
+    return TripletLists(*pairs, np.zeros(1, dtype=np.int64), *of_items, *rows)
 
 
 def make_problem(

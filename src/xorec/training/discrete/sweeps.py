@@ -61,8 +61,8 @@ def _corrections(problem: Any, proposals: Any, at: Any, moved: Any) -> Any:
     v, old, new = proposals.rows[at], proposals.old, proposals.new
     b, e, d = codes.b_words, codes.d_words, codes.D.shape[1]
     count, total = lists.negatives.shape[1], 0.0
-    for place in range(lists.positive_starts[v], lists.positive_starts[v + 1]):
-        pair = lists.positive_pairs[place]
+    for entry in range(lists.positive_starts[v], lists.positive_starts[v + 1]):
+        pair = lists.positive_pairs[entry]
         for k in range(count):
             w = lists.negatives[pair, k]
             if w >= 0 and moved[w] >= 0:
@@ -71,10 +71,10 @@ def _corrections(problem: Any, proposals: Any, at: Any, moved: Any) -> Any:
                 total -= triplet_loss(tables, d, b, u, old, at, e, w)
                 total -= triplet_loss(tables, d, b, u, new, at, old, slot)
                 total += triplet_loss(tables, d, b, u, old, at, old, slot)
-    for place in range(lists.negative_starts[v], lists.negative_starts[v + 1]):
-        w = lists.negative_positives[place]
+    for entry in range(lists.negative_starts[v], lists.negative_starts[v + 1]):
+        w = lists.negative_positives[entry]
         if moved[w] >= 0:
-            u, slot = lists.negative_users[place], moved[w]
+            u, slot = lists.negative_users[entry], moved[w]
             total += triplet_loss(tables, d, b, u, e, w, new, at)
             total -= triplet_loss(tables, d, b, u, e, w, old, at)
             total -= triplet_loss(tables, d, b, u, old, slot, new, at)

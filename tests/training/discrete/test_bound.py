@@ -11,14 +11,10 @@ import pytest
 from tests.support.references.bound import assemble, terms, upper_bound
 from tests.support.references.logistic import curvature
 from tests.support.references.scale_invariant import pairwise_part, scale_part, siml_loss
-from xorec.training.loss import (
-    TangentPoints,
-    TripletRows,
-    assemble_item,
-    assemble_user,
-    logistic_loss,
-    role_tables,
-)
+from xorec.training.discrete.bounds import assemble_rows
+from xorec.training.discrete.problem import ITEM, USER, TripletLoss, make_problem
+from xorec.training.loss import logistic_loss
+from xorec.training.passes import Triplets
 
 BITS, USERS, ITEMS, COUNT = 6, 4, 5, 60
 EVERY_CODE = np.array(list(itertools.product([-1, 1], repeat=BITS)), dtype=np.int8)
@@ -42,28 +38,29 @@ class Problem(NamedTuple):
     negatives: np.ndarray
     phi: np.ndarray
     eta: np.ndarray
-    weights: np.ndarray
-
-
-def as_kernels_take_it(given: Problem) -> tuple[Any, TripletRows, TangentPoints]:
-    return given[:2], TripletRows(*given[2:5]), TangentPoints(*given[5:])
 
 
 def scale_of(setting: dict[str, Any]) -> dict[str, Any]:
     return {name: setting[name] for name in ("gamma", "margin", "temperature")}
 
 
-def problem(seed: int, bits: int = BITS, spread: float = 4.0) -> Problem:
+def problem(seed: int, bits: int = BITS) -> Problem:
     """Random codes and triplets; phi and eta have nothing to do with them."""
     rng = np.random.default_rng(seed)
     B = rng.choice([-1, 1], size=(USERS, bits)).astype(np.int8)
     D = rng.choice([-1, 1], size=(ITEMS, bits)).astype(np.int8)
     positives = rng.integers(ITEMS, size=COUNT)
     negatives = (positives + rng.integers(1, ITEMS, size=COUNT)) % ITEMS
-    users = rng.integers(USERS, size=COUNT)
-    phi, eta = (spread * rng.standard_normal(COUNT) for _ in range(2))
-    weights = rng.uniform(0.2, 2, size=COUNT)
-    return Problem(B, D, users, positives, negatives, phi, eta, weights)
+    users = np.sort(rng.integers(USERS, size=COUNT))
+    phi, eta = (4 * rng.standard_normal(COUNT) for _ in range(2))
+    return Problem(B, D, users, positives, negatives, phi, eta)
+
+
+def tight(given: Problem, setting: dict[str, Any]) -> Problem:
+    """The same with phi, eta at the present codes."""
+    rows = (given.B[given.users], given.D[given.positives], given.D[given.negatives][:, None])
+    x = pairwise_part(*rows, space="codes")[:, 0]
+    return given._replace(phi=x, eta=scale_part(*rows, space="codes", **scale_of(setting))[:, 0])
 
 
 def touched(given: Problem, block: str, row: int) -> np.ndarray:
@@ -94,11 +91,9 @@ def direct(
     rows = with_code(given, block, row, z, which)
     x = pairwise_part(*rows, space="codes")[:, 0]
     y = scale_part(*rows, space="codes", **scale_of(setting))[:, 0]
-    omega = given.weights[which]
     bound = upper_bound(x, given.phi[which])
     bound += setting["lambda_"] * upper_bound(y, given.eta[which])
-    loss = siml_loss(*rows, space="codes", weights=omega[:, None], **setting)
-    return float(omega @ bound), loss
+    return float(bound.sum()), siml_loss(*rows, space="codes", **setting)
 
 
 def reference(
@@ -113,9 +108,8 @@ def reference(
     d_neg = given.D[given.negatives[which]]
     p, q = {"user": (d_neg, d_pos), "positive": (d_neg, b), "negative": (b, d_pos)}[block]
     role: Any = block
-    points, weights = (given.phi[which], given.eta[which]), given.weights[which]
     of_role = terms(role, p, q, **scale_of(setting))
-    return assemble(of_role, *points, lambda_=setting["lambda_"], weights=weights)
+    return assemble(of_role, given.phi[which], given.eta[which], lambda_=setting["lambda_"])
 
 
 def value(A: np.ndarray, c: np.ndarray, z: np.ndarray) -> float:
@@ -143,10 +137,7 @@ def test_the_quadratic_is_the_bound_at_every_code(block: str, setting: dict[str,
 @each_block
 def test_tight_points_touch_the_loss(block: str, setting: dict[str, Any]) -> None:
     """With phi, eta refreshed at the present codes, bound = loss there and >= loss elsewhere."""
-    given = problem(2)
-    rows = (given.B[given.users], given.D[given.positives], given.D[given.negatives][:, None])
-    given.phi[:] = pairwise_part(*rows, space="codes")[:, 0]
-    given.eta[:] = scale_part(*rows, space="codes", **scale_of(setting))[:, 0]
+    given = tight(problem(2), setting)
     codes = given.B if block == "user" else given.D
     for row in range(2):
         which = touched(given, block, row)
@@ -215,30 +206,15 @@ def test_the_bound_is_not_convex_in_xi() -> None:
 @pytest.mark.parametrize("bits", [1, 6, 20, 65])
 def test_kernels_equal_the_reference(bits: int, setting: dict[str, Any]) -> None:
     """Users and items in both roles, with triplet lists that end within a group of eight terms."""
-    given = problem(4, bits)
-    loss = role_tables(bits, **scale_of(setting)), setting["lambda_"]
-    data = as_kernels_take_it(given)
-    for row, kind in itertools.product(range(2), (np.float64, np.float32)):
-        A, c = np.full((bits, bits), np.nan, kind), np.full(bits, np.nan, kind)
-        numbers = touched(given, "user", row).astype(np.int32)
-        roles = (touched(given, "positive", row), touched(given, "negative", row))
-        for block, assembled, triplets in (
-            ("user", assemble_user, numbers),
-            ("item", assemble_item, roles),
-        ):
-            assembled(A, c, *data, triplets, loss)
+    given = tight(problem(4, bits), setting)
+    triplets = (given.users, given.positives, given.negatives[:, None])
+    swept = Triplets(*(rows.astype(np.int32) for rows in triplets))
+    swept_problem = make_problem(*given[:2], swept, TripletLoss(**setting))
+    for kind, block, count in ((USER, "user", USERS), (ITEM, "item", ITEMS)):
+        A, c = np.full((count, bits, bits), np.nan), np.full((count, bits), np.nan)
+        assemble_rows(kind, np.arange(count), swept_problem, A, c, np.empty((count, 2)))
+        for row in range(count):
             expected = reference(given, block, row, setting)
-            off = 1e-9 if kind is np.float64 else 1e-4 * (1 + np.abs(expected[1]).max())
-            np.testing.assert_allclose(A, expected[0], rtol=0, atol=off)
-            np.testing.assert_allclose(c, expected[1], rtol=0, atol=off)
-            np.testing.assert_array_equal(A, A.T)
-
-
-def test_a_block_without_triplets_is_zero() -> None:
-    given = problem(5)
-    none = np.empty(0, dtype=np.int64)
-    A, c = np.full((BITS, BITS), np.nan), np.full(BITS, np.nan)
-    loss = (role_tables(BITS, temperature=2), 1.0)
-    assemble_user(A, c, *as_kernels_take_it(given), none, loss)
-    assert not A.any()
-    assert not c.any()
+            np.testing.assert_allclose(A[row], expected[0], rtol=0, atol=1e-9)
+            np.testing.assert_allclose(c[row], expected[1], rtol=0, atol=1e-9)
+            np.testing.assert_array_equal(A[row], A[row].T)
