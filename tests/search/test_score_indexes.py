@@ -19,9 +19,8 @@ from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.vectors import Vectors
 from xorec.search.code_scores import ComposedIndex, LookUpIndex
-from xorec.search.index import Index, index_of
+from xorec.search.index import Index, ScoreIndex, index_of
 from xorec.search.postings import PostingIndex
-from xorec.search.score_index import ScoreIndex
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import KINDS, IndexTests, Ranks, make_codes
 
@@ -157,7 +156,7 @@ class TestScores(IndexTests):
     @pytest.fixture(autouse=True)
     def _small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of 8 queries, so that a batch has several and the last one is not full."""
-        monkeypatch.setattr("xorec.search.score_index.BLOCK_BYTES", 1)
+        monkeypatch.setattr("xorec.search.index.BLOCK_BYTES", 1)
 
     def items(self, rng: np.random.Generator, n: int, bits: int, kind: str) -> Floats:
         few = few_of(kind, n)

@@ -16,10 +16,8 @@ from xorec.representations.codes import Codes
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
-from xorec.representations.vectors import Vectors
 from xorec.search.hits import FIRST_QUERIES, Hits
 from xorec.search.index import SavedIndex, index_of
-from xorec.search.top_k import top_k
 from xorec.search.two_stage import TwoStageIndex
 from xorec.search.two_stage_kernels import search_both
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
@@ -95,9 +93,8 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
     rng = np.random.default_rng(0)
     codes = Codes(make_codes(rng, 90, 64, "spread"), make_codes(rng, 3000, 64, "clusters"), 64)
     users, items = (rng.standard_normal((n, 64)) for n in (90, 3000))
-    shortlist = two_stage(codes, users, items, 100, keep if keep in KEEPS[:3] else "float32")
-    if keep == "asymmetric":
-        shortlist = two_stage(codes, users, None, 100)
+    of_items = (None, 100) if keep == "asymmetric" else (items, 100, keep)
+    shortlist = two_stage(codes, users, *of_items)
     index = index_of(shortlist, rng.permutation(3000).astype(np.int32))
     queries = shortlist.queries(np.arange(90))
     whole = index.search(queries, 20)
@@ -110,37 +107,6 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
         alone = index.search(queries[b], 20)
         np.testing.assert_array_equal(alone.items[0], whole.items[b])
         np.testing.assert_array_equal(alone.scores[0], whole.scores[b])
-        np.testing.assert_array_equal(
-            shortlist.score(queries[b])[0][whole.items[b]], alone.scores[0]
-        )
-
-
-@pytest.mark.parametrize("keep", CASES)
-def test_a_shortlist_of_everything_ranks_as_the_vectors_do(keep: Any) -> None:
-    rng = np.random.default_rng(3)
-    shortlist, rank = make(rng, 500, 500, keep), rng.permutation(500).astype(np.int32)
-    plain: Vectors | Codes | None = shortlist.float_vectors
-    if plain is None:
-        codes = shortlist.codes
-        assert shortlist.vectors is not None
-        plain = Codes(
-            codes.user_codes, codes.item_codes, codes.bits, shortlist.vectors.users.floats()
-        )
-    rows = np.arange(4)
-    expected = top_k(plain.scores(rows), 50, rank)
-    hits = index_of(shortlist, rank).search(shortlist.queries(rows), 50)
-    np.testing.assert_array_equal(hits.items, expected.items)
-    np.testing.assert_array_equal(hits.scores, expected.scores)
-
-
-def test_an_index_from_its_tensors_is_the_same() -> None:
-    rng = np.random.default_rng(4)
-    shortlist, rank = make(rng, 400, 30, "float16"), rng.permutation(400).astype(np.int32)
-    made, queries = index_of(shortlist, rank), shortlist.queries(np.arange(4))
-    kept = index_of(shortlist, rank, SavedIndex(made.tensors()))
-    np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
-    assert "30 nearest codes" in made.explain()
-    assert made.nbytes > shortlist.second_stage_nbytes
 
 
 def blended(rng: np.random.Generator, items: int, sources: Sources, users: int = 5) -> TwoStage:
@@ -210,17 +176,12 @@ def test_lists_of_each_query_are_as_choices_of_items() -> None:
     lists, seen = (
         [np.flatnonzero(rng.random(90) < 0.3).tolist() for _ in range(5)] for _ in range(2)
     )
-    deny = np.arange(9)
-    hits = index.search(queries, 6, allow=as_lists(lists), threads=2)
-    unseen = index.search(
-        queries, 6, allow=as_lists(lists), exclude=as_lists(seen), deny=deny, threads=2
-    )
+    how: Any = {"deny": np.arange(9), "threads": 2}
+    hits = index.search(queries, 6, allow=as_lists(lists), exclude=as_lists(seen), **how)
     for user in range(5):
-        allow, own = np.array(lists[user]), as_lists([seen[user]])
-        alone = index.search(queries[user], 6, allow=allow)
+        own: Any = {"allow": np.array(lists[user]), "exclude": as_lists([seen[user]])}
+        alone = index.search(queries[user], 6, **own, **how)
         np.testing.assert_array_equal(alone.items[0], hits.items[user])
-        alone = index.search(queries[user], 6, allow=allow, exclude=own, deny=deny)
-        np.testing.assert_array_equal(alone.items[0], unseen.items[user])
 
 
 def test_the_sources_of_an_item_are_those_that_bring_it() -> None:
@@ -243,6 +204,8 @@ def test_the_nearest_of_each_item_are_kept_in_a_file() -> None:
     made, queries = index_of(learned, rank), learned.queries(np.arange(5))
     kept = index_of(learned, rank, SavedIndex(made.tensors()))
     np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
+    assert "the 4 nearest codes" in made.explain()
+    assert made.nbytes > learned.second_stage_nbytes
     wrong = {**made.tensors(), "item_neighbours": made.tensors()["item_neighbours"] + 200}
     with pytest.raises(DataError, match="item_neighbours has the value"):
         index_of(learned, rank, SavedIndex(wrong))
@@ -283,17 +246,6 @@ def test_a_process_that_asks_on_gets_the_kernels(monkeypatch: pytest.MonkeyPatch
     assert is_loaded(search_both)
 
 
-def with_histories(learned: TwoStage, histories: list[Any]) -> TwoStage:
-    """The same users' codes and vectors with other histories; these may name an item twice."""
-    assert learned.weights is not None
-    indptr = np.cumsum([0, *map(len, histories)])
-    indices = np.concatenate([np.zeros(0, np.int32), *histories]).astype(np.int32)
-    ones = np.ones(len(indices), dtype=np.float32)
-    rows = csr_array((ones, indices, indptr), shape=(learned.n_users, learned.n_items))
-    weights = Neighbours(learned.weights.postings, rows)
-    return TwoStage(learned.codes, learned.vectors, weights, learned.sources, float(learned.blend))
-
-
 @pytest.mark.parametrize("keep", CASES[:3])
 @pytest.mark.parametrize("items", [63, 64, 65, 3000])
 def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
@@ -307,19 +259,12 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
     vectors = RankingVectors.of(of_users, of_items, keep, bias)
     similarity = rng.standard_normal((items, items)) * (rng.random((items, items)) < 0.05)
     similarity[::3] = 0  # items without weights
-    none = csr_array(np.zeros((users, items), dtype=np.float32))
-    weights = Neighbours.of(csr_array(similarity.astype(np.float32)), none, keep)
-    learned = TwoStage(codes, vectors, weights, Sources(7, 9, 3, 4), 0.3)
     every = np.arange(items)
-    lists = [
-        every[:0],
-        every[:1],
-        every[-1:],
-        np.array([3, 1, 3, 3]),
-        every[::3],
-        rng.choice(every, 2000),
-    ]
-    learned = with_histories(learned, lists)
+    lists = [every[:0], every[:1], every[-1:], [3, 1, 3, 3], every[::3], rng.choice(every, 2000)]
+    own, indptr = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
+    history = csr_array((np.ones(len(own), np.float32), own, indptr), shape=(users, items))
+    weights = Neighbours.of(csr_array(similarity.astype(np.float32)), history, keep)
+    learned = TwoStage(codes, vectors, weights, Sources(7, 9, 3, 4), 0.3)
     rank = rng.permutation(items).astype(np.int32)
     index, queries = index_of(learned, rank), learned.queries(np.arange(users))
     assert isinstance(index, TwoStageIndex)
@@ -340,6 +285,7 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
 def test_the_short_way_of_one_query_is_that_of_a_batch(
     k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """More than there are items takes the long way."""
     rng = np.random.default_rng(k)
     learned, rank = blended(rng, 300, Sources(4, 5, 3, 4)), rng.permutation(300).astype(np.int32)
     index, queries = index_of(learned, rank), learned.queries(np.arange(5))
@@ -347,6 +293,7 @@ def test_the_short_way_of_one_query_is_that_of_a_batch(
     seen = [np.flatnonzero(rng.random(300) < 0.3).tolist() for _ in range(5)]
     together, without = index.search(queries, k, exclude=as_lists(seen)), index.search(queries, k)
     monkeypatch.setattr(index, "_first_queries", 0)
+    assert index.search(learned.queries(np.array([0])), 2000).counts.tolist() == [300]
     monkeypatch.setattr(index, "_near", lambda *known: pytest.fail("the long way"))
     for b in range(5):
         one = learned.queries(np.array([b]))
@@ -359,20 +306,3 @@ def test_the_short_way_of_one_query_is_that_of_a_batch(
         for wrong in ([300], [-1]):
             with pytest.raises(DataError, match="exclude has the row"):
                 index.search(one, k, exclude=as_lists([wrong]))
-
-
-def test_what_the_short_way_does_not_take() -> None:
-    """More near ones than there are items, or than it lists, and filters: the long way."""
-    rng = np.random.default_rng(3)
-    for near in (50, 2000):
-        learned = blended(rng, 40, Sources(near, 5))
-        index, queries = index_of(learned, np.arange(40, dtype=np.int32)), learned.queries
-        whole = index.search(queries(np.arange(5)), 50)
-        index._first_queries = 0
-        for b in range(5):
-            for hits in (
-                index.search(queries(np.array([b])), 50),
-                index.search(queries(np.array([b])), 50, deny=np.zeros(0, dtype=np.int64)),
-                index.search(queries(np.array([b])), 50, allow=np.arange(40)),
-            ):
-                assert hits.row(0)[0].tolist() == whole.row(b)[0].tolist()
