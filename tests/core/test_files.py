@@ -99,7 +99,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     real, link = tmp_path / "there" / "real", tmp_path / "link"
     real.parent.mkdir()
     link.symlink_to(real)
-    for text in ("made", "made anew"):
+    for text in ("made", "made again"):
         write_text(link, text)
         assert (link.is_symlink(), real.read_text()) == (True, text)
     assert os.listdir(real.parent) == ["real"]

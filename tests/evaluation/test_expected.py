@@ -19,11 +19,11 @@ Group = tuple[bool, ...]
 
 def measured(tests: RankedTests, ending: str) -> Floats:
     """(metrics, ks) of one user."""
-    tables = []
+    tables, counts = [], np.diff(tests.indptr)
     for metric in TWINS:
         out = np.full((1, len(KS)), np.nan)
         metric.measures[ending](tests, CUTS, out)
-        tables.append(out[0])
+        tables.append([metric.scale(out[:, at], counts, k)[0] for at, k in enumerate(KS)])
     return np.array(tables)
 
 

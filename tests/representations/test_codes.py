@@ -83,7 +83,7 @@ def test_the_digest_is_as_the_file_format_says() -> None:
     assert Codes.from_signs(users, items, asymmetric=True).metadata() == codes.metadata()
 
 
-def test_offsets_are_bits_that_agree_with_everybody() -> None:
+def test_offsets_are_bits_that_agree_with_every_user() -> None:
     rng = np.random.default_rng(3)
     users, items = (np.where(rng.random((n, 20)) < 0.5, -1, 1) for n in (7, 40))
     plain, offsets = Codes.from_signs(users, items), rng.integers(0, 16, 40)

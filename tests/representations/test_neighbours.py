@@ -1,4 +1,4 @@
-"""Postings in few bytes, and scores that are the same to the bit whoever asks for them."""
+"""Postings in few bytes, and scores that are the same to the bit in every way."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def write_files(folder: Path) -> list[Path]:
 def rewrite(path: Path, tensors: Mapping[str, Any], to: Path | None = None) -> None:
     """Write a model file with other tensors, None to leave one out, and a digest that fits.
 
-    The digest shows accidents alone; whoever alters a file on purpose writes a new one.
+    The digest shows accidents alone; an attacker writes a new one.
     """
     known, metadata = storage.read(path)
     changed = {name: np.array(one) for name, one in known.items()} | dict(tensors)

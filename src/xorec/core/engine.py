@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import Arrays
+from xorec.core.arrays import Arrays as Arrays
 
 BlockFunction = Callable[..., Arrays]
 """function(block, shared, **settings) -> arrays. A function of a module, which machines find by
