@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from tests.support.two_stage import random_weights, two_stage
-from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
 from xorec.core.kernels import is_loaded
 from xorec.representations.codes import Codes
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
-from xorec.search.hits import FIRST_QUERIES, Hits
+from xorec.search.hits import FIRST_QUERIES
 from xorec.search.index import SavedIndex, index_of
 from xorec.search.two_stage import TwoStageIndex
 from xorec.search.two_stage_kernels import search_both
@@ -29,63 +28,32 @@ CASES = [
 ]
 
 
-def make(rng: np.random.Generator, items: int, size: int, keep: Any, users: int = 4) -> TwoStage:
-    """Small whole numbers, so that sums are exact in any order and ties abound."""
+def blended(
+    rng: np.random.Generator,
+    items: int,
+    sources: Sources,
+    keep: Any = "float32",
+    *,
+    weighted: bool = True,
+) -> TwoStage:
+    """Small whole numbers, so that sums are exact in any order and ties abound.
+
+    Half of a vector's score is added to the item weights, where there are any.
+    """
     bits = int(rng.choice([8, 20, 64, 100]))
     codes = Codes(
-        make_codes(rng, users, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
+        make_codes(rng, 5, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
     )
     if keep == "asymmetric":
-        return two_stage(codes, rng.integers(-3, 4, (users, bits)), None, size)
-    user_vectors, item_vectors = (rng.integers(-3, 4, (n, 6)) for n in (users, items))
-    if keep == "int8":  # its scale is 1
-        user_vectors[:, 0] = item_vectors[:, 0] = 127
-    return two_stage(codes, user_vectors, item_vectors, size, keep)
-
-
-def exact_scores(shortlist: TwoStage, user: int) -> Any:
-    """Every item's score in plain NumPy."""
-    assert shortlist.vectors is not None
-    if shortlist.vectors.items is None:
-        signs = unpack_signs(shortlist.codes.item_codes, shortlist.codes.bits)
-        return signs @ shortlist.vectors.users.floats()[user]
-    return shortlist.vectors.items.floats() @ shortlist.vectors.users.floats()[user]
-
-
-def check(hits: Hits, shortlist: TwoStage, tie_rank: Any, k: int, hidden: list[set[int]]) -> None:
-    for user, own in enumerate(hidden):
-        codes = shortlist.codes
-        size = max(k, shortlist.sources.near)
-        distances = hamming(codes.item_codes, codes.user_codes[user])
-        near, _ = best(distances, tie_rank, size, own)
-        scores = exact_scores(shortlist, user)
-        first = sorted(near, key=lambda row: (-scores[row], tie_rank[row]))[:k]
-        items, values = hits.row(user)
-        assert items.tolist() == first
-        np.testing.assert_array_equal(values, scores[first].astype(np.float32))
-
-
-@pytest.mark.parametrize("keep", CASES)
-@settings(deadline=None, max_examples=25)
-@given(data=st.data())
-def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-    items = data.draw(st.sampled_from([1, 7, 65, 400]), label="items")
-    size = data.draw(st.sampled_from([1, 5, 40, 1000]), label="size")
-    k = data.draw(st.sampled_from([1, 3, 10, 60, 500]), label="k")
-    shortlist, tie_rank = make(rng, items, size, keep), rng.permutation(items).astype(np.int32)
-    share = data.draw(st.sampled_from([0.0, 0.1, 0.9, 1.0]), label="seen")
-    seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(4)]
-    deny = np.flatnonzero(rng.random(items) < 0.1)
-    allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.5, 1.0]), label="allowed")
-    index, queries = index_of(shortlist, tie_rank), shortlist.queries(np.arange(4))
-    hidden = [{*own, *deny.tolist()} for own in seen]
-    hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
-    check(hits, shortlist, tie_rank, k, hidden)
-    others = set(np.flatnonzero(~allowed).tolist())
-    for choice in (allowed, np.flatnonzero(allowed), index.item_filter(allowed)):
-        hits = index.search(queries, k, exclude=as_lists(seen), deny=deny, allow=choice)
-        check(hits, shortlist, tie_rank, k, [own | others for own in hidden])
+        vectors = RankingVectors.of(rng.integers(-3, 4, (5, bits)), None)
+    else:
+        users, rows = (rng.integers(-3, 4, (n, 6)) for n in (5, items))
+        if keep == "int8":  # its scale is 1
+            users[:, 0] = rows[:, 0] = 127
+        vectors = RankingVectors.of(users, rows, keep)
+    kept: Any = rng.choice(KEEPS[:3])
+    weights = random_weights(rng, 5, items, 6, str(kept)) if weighted else None  # type: ignore[arg-type]
+    return TwoStage(codes, vectors, weights, sources, 0.5)
 
 
 @pytest.mark.parametrize("keep", CASES)
@@ -109,64 +77,55 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
         np.testing.assert_array_equal(alone.scores[0], whole.scores[b])
 
 
-def blended(rng: np.random.Generator, items: int, sources: Sources, users: int = 5) -> TwoStage:
-    """Whole numbers again, half of a vector's score added to the item weights."""
-    bits = int(rng.choice([8, 64]))
-    codes = Codes(
-        make_codes(rng, users, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
-    )
-    of_users, of_items = (rng.integers(-3, 4, (n, 6)) for n in (users, items))
-    vectors = RankingVectors.of(of_users, of_items)
-    weights = random_weights(rng, users, items, 6, str(rng.choice(KEEPS[:3])))  # type: ignore[arg-type]
-    return TwoStage(codes, vectors, weights, sources, 0.5)
-
-
-def expected_candidates(learned: TwoStage, tie_rank: Any, user: int, hidden: set[int]) -> set[int]:
+def expected_candidates(
+    learned: TwoStage, tie_rank: Any, user: int, k: int, hidden: set[int]
+) -> set[int]:
     """What each source brings, by plain loops."""
     near, best_count, per_item, neighbours = learned.sources
-    codes, items = learned.codes, learned.n_items
-    found = list(best(hamming(codes.item_codes, codes.user_codes[user]), tie_rank, near, hidden)[0])
-    assert learned.weights is not None
-    history = learned.weights.history[[user]].indices
+    far = hamming(learned.codes.item_codes, learned.codes.user_codes[user])
+    found = list(best(far, tie_rank, max(near, k), hidden)[0])
+    if learned.weights is None:
+        return set(found)
     others: list[int] = []
-    for own in history[::-1]:
-        distances = hamming(codes.item_codes, codes.item_codes[own])
-        for item in best(distances, tie_rank, per_item, {int(own)})[0]:
+    for own in learned.weights.history[[user]].indices[::-1]:
+        far = hamming(learned.codes.item_codes, learned.codes.item_codes[own])
+        for item in best(far, tie_rank, per_item, {int(own)})[0]:
             if item not in hidden and item not in found and item not in others:
                 others.append(int(item))
     found += others[:neighbours]
     sums = learned.weights.scores(np.array([user]))[0]
-    free = [i for i in range(items) if i not in hidden and i not in found and sums[i] > 0]
+    free = [i for i in np.flatnonzero(sums > 0) if i not in hidden and i not in found]
     return {*found, *sorted(free, key=lambda row: (-sums[row], tie_rank[row]))[:best_count]}
 
 
+@pytest.mark.parametrize("keep", CASES)
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
-def test_candidates_of_several_sources_equal_the_oracle(data: st.DataObject) -> None:
+def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-    items = data.draw(st.sampled_from([2, 7, 65, 400]), label="items")
-    counts = st.sampled_from([0, 1, 4, 30])
-    per_item, neighbours = data.draw(counts, label="per item"), data.draw(counts, label="in all")
-    sources = Sources(3, data.draw(counts, label="best"), per_item, neighbours)
-    learned, tie_rank = blended(rng, items, sources), rng.permutation(items).astype(np.int32)
-    seen = [np.flatnonzero(rng.random(items) < 0.2).tolist() for _ in range(5)]
-    deny, allowed = np.flatnonzero(rng.random(items) < 0.1), rng.random(items) < 0.6
+    items = data.draw(st.sampled_from([1, 2, 7, 65, 400]), label="items")
+    near = data.draw(st.sampled_from([1, 3, 40, 1000]), label="near")
+    k = data.draw(st.sampled_from([1, 3, 10, 60, 500]), label="k")
+    weighted, more = data.draw(st.booleans(), label="weighted"), st.sampled_from([0, 1, 4, 30])
+    others = data.draw(st.tuples(more, more, more)) if weighted else (0, 0, 0)
+    learned = blended(rng, items, Sources(near, *others), keep, weighted=weighted)
+    tie_rank = rng.permutation(items).astype(np.int32)
+    share = data.draw(st.sampled_from([0.0, 0.2, 0.9, 1.0]), label="seen")
+    seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(5)]
+    allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.6, 1.0]), label="allowed")
+    deny, denied = np.flatnonzero(rng.random(items) < 0.1), set(np.flatnonzero(~allowed).tolist())
     index, queries = index_of(learned, tie_rank), learned.queries(np.arange(5))
     scores = learned.scores(np.arange(5))
-    for allow in (None, allowed, index.item_filter(allowed)):
-        denied = set() if allow is None else set(np.flatnonzero(~allowed).tolist())
-        hits = index.search(queries, 3, exclude=as_lists(seen), deny=deny, allow=allow)
-        for user in range(5):
-            hidden = {*seen[user], *deny.tolist(), *denied}
-            candidates = expected_candidates(learned, tie_rank, user, hidden)
-            first = sorted(candidates, key=lambda row: (-scores[user, row], tie_rank[row]))[:3]
-            found, values = hits.row(user)
-            assert found.tolist() == first
-            np.testing.assert_array_equal(values, scores[user, first])
-            alone = index.search(
-                queries[user], 3, exclude=as_lists([seen[user]]), deny=deny, allow=allow
-            )
-            assert alone.row(0)[0].tolist() == first
+    for allow in (None, allowed, np.flatnonzero(allowed), index.item_filter(allowed)):
+        hits = index.search(queries, k, exclude=as_lists(seen), deny=deny, allow=allow)
+        for user, own in enumerate(seen):
+            hidden = {*own, *deny.tolist(), *(denied if allow is not None else ())}
+            candidates = expected_candidates(learned, tie_rank, user, k, hidden)
+            first = sorted(candidates, key=lambda row: (-scores[user, row], tie_rank[row]))[:k]
+            alone = index.search(queries[user], k, exclude=as_lists([own]), deny=deny, allow=allow)
+            for found, values in (hits.row(user), alone.row(0)):
+                assert found.tolist() == first
+                np.testing.assert_array_equal(values, scores[user, first])
 
 
 def test_lists_of_each_query_are_as_choices_of_items() -> None:

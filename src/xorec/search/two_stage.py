@@ -161,9 +161,9 @@ class TwoStageIndex(Index):
         )
         return score_hits(nearest, self._ties.item_at)
 
-    def find(self, queries: TwoStageQueries, filters: Filters, pool: ThreadPool) -> Found:
-        """The candidates for short lists."""
-        near, filters = self._near(queries, 1, filters, None, pool)
+    def find(self, queries: TwoStageQueries, k: int, filters: Filters, pool: ThreadPool) -> Found:
+        """The candidates among which the best `k` are looked for."""
+        near, filters = self._near(queries, k, filters, None, pool)
         return self._collect(queries, near, filters, pool)
 
     def _near(
@@ -299,7 +299,7 @@ def served_scores(
         queries = representation.queries(users)
         filters = make_filters(len(queries), seen, None, len(tie_rank))
         with ThreadPool(1) as pool:
-            found = index.find(queries, filters, pool)
+            found = index.find(queries, 1, filters, pool)
             exact = index.score(queries, found, pool)
         there = np.arange(exact.shape[1]) < found.counts[:, None]
         lowest = np.min(exact, axis=1, initial=0, where=there)
