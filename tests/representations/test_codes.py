@@ -59,7 +59,8 @@ def test_distances_are_bits_that_differ(bits: int) -> None:
 
 
 def test_bits_behind_the_last_are_refused() -> None:
-    right, wrong = np.zeros((2, 2), dtype=np.uint64), np.full((2, 2), 1 << 36, dtype=np.uint64)
+    right, wrong = np.zeros((2, 3, 2), dtype=np.uint64)
+    wrong[2, 1] = 1 << 36
     for side, pair in (("user", (wrong, right)), ("item", (right, wrong))):
         with pytest.raises(DataError, match=f"the {side} codes have bits behind the last of 100"):
             Codes(*pair, 100)  # the bits 64 to 99 are 0 to 35 of the last word
