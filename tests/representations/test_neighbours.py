@@ -124,7 +124,8 @@ def test_rows_of_histories() -> None:
     rows = (np.random.default_rng(0).random((6, 9)) < 0.5) * np.float32(2)
     found = Histories.of(csr_array(rows.astype(np.float32)))
     some = [np.array(one) for one in ([5, 0, 5], [-1, 0], [-2], [False, True] * 3)]
-    for chosen in (slice(None), slice(2, 4), slice(4, 2), slice(0, 6, 2), [1], *some):
+    slices: list[Any] = [slice(None), slice(2, 4), slice(4, 2), slice(0, 6, 2), [1]]
+    for chosen in (*slices, *some):
         np.testing.assert_array_equal(found[chosen].toarray(), rows[chosen])
     np.testing.assert_array_equal(found[-1].toarray(), rows[-1:])
     for outside in (6, -7):

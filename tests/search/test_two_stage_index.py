@@ -94,7 +94,7 @@ def expected_candidates(
                 others.append(int(item))
     found += others[:neighbours]
     sums = learned.weights.scores(np.array([user]))[0]
-    free = [i for i in np.flatnonzero(sums > 0) if i not in hidden and i not in found]
+    free = [i for i in np.flatnonzero(sums > 0).tolist() if i not in hidden and i not in found]
     return {*found, *sorted(free, key=lambda row: (-sums[row], tie_rank[row]))[:best_count]}
 
 
@@ -219,7 +219,8 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
     similarity = rng.standard_normal((items, items)) * (rng.random((items, items)) < 0.05)
     similarity[::3] = 0  # items without weights
     every = np.arange(items)
-    lists = [every[:0], every[:1], every[-1:], [3, 1, 3, 3], every[::3], rng.choice(every, 2000)]
+    lists: list[Any] = [every[:0], every[:1], every[-1:], [3, 1, 3, 3], every[::3]]
+    lists.append(rng.choice(every, 2000))
     own, indptr = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
     history = csr_array((np.ones(len(own), np.float32), own, indptr), shape=(users, items))
     weights = Neighbours.of(csr_array(similarity.astype(np.float32)), history, keep)

@@ -187,18 +187,21 @@ def test_the_same_planes_serve_both_distances() -> None:
     assert masked.explain().startswith("scan: masks hide bits")
 
 
+untyped: Any = HammingIndex
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda codes: HammingIndex(codes, 20, distance="l2"), "distance is 'l2'"),
-        (lambda codes: HammingIndex(codes, 20, distance="masked", method="mih"), "have no tables"),
-        (lambda codes: HammingIndex(codes, 20, method="l2"), '\'l2\': give "auto" or .*"scan"'),
-        (lambda codes: HammingIndex(codes.astype(np.int64), 20), "20 bits need uint64"),
-        (lambda codes: HammingIndex(~codes, 20), "bits behind the last"),
-        (lambda codes: HammingIndex(codes, 20, [0] * 10), "not a permutation"),
-        (lambda codes: HammingIndex(codes, 20).search([[1, 2]], 3), r"shape \(1, 2\)"),
-        (lambda codes: HammingIndex(codes, 20).within(codes, -1), "distance is -1"),
-        (lambda codes: HammingIndex(codes, 20).remove([1]).tensors(), "build the index again"),
+        (lambda codes: untyped(codes, 20, distance="l2"), "distance is 'l2'"),
+        (lambda codes: untyped(codes, 20, distance="masked", method="mih"), "have no tables"),
+        (lambda codes: untyped(codes, 20, method="l2"), '\'l2\': give "auto" or .*"scan"'),
+        (lambda codes: untyped(codes.astype(np.int64), 20), "20 bits need uint64"),
+        (lambda codes: untyped(~codes, 20), "bits behind the last"),
+        (lambda codes: untyped(codes, 20, [0] * 10), "not a permutation"),
+        (lambda codes: untyped(codes, 20).search([[1, 2]], 3), r"shape \(1, 2\)"),
+        (lambda codes: untyped(codes, 20).within(codes, -1), "distance is -1"),
+        (lambda codes: untyped(codes, 20).remove([1]).tensors(), "build the index again"),
     ],
 )
 def test_bad_input_is_refused(call: Any, message: str) -> None:
