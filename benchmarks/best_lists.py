@@ -45,15 +45,7 @@ class AllItems(Representation):
     kind = "all-items"
 
     def __init__(self, scored: Representation) -> None:
-        self._scored = scored
-
-    @property
-    def n_users(self) -> int:
-        return self._scored.n_users
-
-    @property
-    def n_items(self) -> int:
-        return self._scored.n_items
+        self._scored, self.n_users, self.n_items = scored, scored.n_users, scored.n_items
 
     def queries(self, users: Rows) -> Any:
         return self._scored.queries(users)

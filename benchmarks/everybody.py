@@ -25,7 +25,7 @@ from xorec.recommender import batch
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
-from xorec.search.score_index import ScoreIndex
+from xorec.search.index import ScoreIndex
 
 
 def by_codes(recommender: Recommender, k: int, options: RunOptions) -> dict[str, Any]:

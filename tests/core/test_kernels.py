@@ -74,12 +74,8 @@ def test_no_kernel_calls_a_fast_kernel() -> None:
 @pytest.mark.parametrize("kind", ["kernel", "fast_kernel", "fast_helper", "inlined"])
 def test_such_a_call_is_seen(kind: str) -> None:
     callee = "@fast_kernel\ndef total(x):\n    return x.sum()\n"
-    trees = {
-        "xorec.one": ast.parse(callee),
-        "xorec.two": ast.parse(
-            f"from xorec.one import total as whole\n\n@{kind}\ndef f(x):\n    return whole(x)\n"
-        ),
-    }
+    caller = f"from xorec.one import total as whole\n@{kind}\ndef f(x):\n    return whole(x)\n"
+    trees = {"xorec.one": ast.parse(callee), "xorec.two": ast.parse(caller)}
     assert list(wrong_calls(trees)) == ["xorec.two.f calls the fast kernel whole"]
 
 

@@ -39,8 +39,5 @@ def test_a_shortage_is_known_by_whatever_name(error: Exception) -> None:
     outer = OSError("Could not find/load shared object file")
     outer.__context__ = error
     assert is_shortage(outer)
-
-
-def test_other_errors_are_none() -> None:
     assert not is_shortage(OSError(errno.ENOSPC, "No space left on device"))
     assert not is_shortage(ValueError("memory of an elephant"))

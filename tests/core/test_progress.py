@@ -41,24 +41,17 @@ def test_a_long_task_tells_of_itself_now_and_then(capsys: pytest.CaptureFixture[
     assert lines[1] == "bpr 15/100 (15 %), 15 s, about 85 s left, loss 0.5000"
 
 
-def test_short_tasks_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    progress, clock = timed(LineProgress)
-    for _ in range(3):
-        with progress.task("quick", 4) as task:
-            for _ in range(4):
-                clock.now += 1
-                task.advance()
-        clock.now += 60
-    assert capsys.readouterr().err == ""
-
-
-def test_many_short_tasks_in_a_row_are_one_long_one(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("pause", "lines"), [(0, 2), (60, 0)])
+def test_many_short_tasks_in_a_row_are_one_long_one(
+    pause: float, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     progress, clock = timed(LineProgress)
     for number in range(20):
         with progress.task(f"fit {number}", 2) as task:
             clock.now += 1
             task.advance()
-    assert len(capsys.readouterr().err.splitlines()) == 2
+        clock.now += pause
+    assert len(capsys.readouterr().err.splitlines()) == lines
 
 
 def test_tasks_in_tasks_share_their_lines(capsys: pytest.CaptureFixture[str]) -> None:

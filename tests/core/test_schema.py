@@ -33,12 +33,12 @@ def test_what_is_as_declared_passes() -> None:
     check_tensors(tensors(), SCHEMA, SIZES)
     without = {name: array for name, array in tensors().items() if name != "bias"}
     check_tensors(without, SCHEMA, SIZES)
-    nobody: dict[str, npt.NDArray[Any]] = {
+    no_users: dict[str, npt.NDArray[Any]] = {
         "indptr": np.zeros(1, dtype=np.int64),
         "rows": np.zeros(0, dtype=np.int64),
         "weights": np.zeros((0, 2), dtype=np.float32),
     }
-    check_tensors(nobody, SCHEMA, {"users": 0, "items": 0})
+    check_tensors(no_users, SCHEMA, {"users": 0, "items": 0})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from xorec.evaluation.metrics import USER_METRICS
 from xorec.evaluation.metrics.base import MISSED, Floats, RankedTests, make_cuts
-from xorec.evaluation.metrics.by_rank import expected_gain
 
 KS = (1, 2, 3, 5, 8)
 CUTS = make_cuts(KS, 8)
@@ -20,11 +19,11 @@ Group = tuple[bool, ...]
 
 def measured(tests: RankedTests, ending: str) -> Floats:
     """(metrics, ks) of one user."""
-    tables = []
+    tables, counts = [], np.diff(tests.indptr)
     for metric in TWINS:
         out = np.full((1, len(KS)), np.nan)
         metric.measures[ending](tests, CUTS, out)
-        tables.append(out[0])
+        tables.append([metric.scale(out[:, at], counts, k)[0] for at, k in enumerate(KS)])
     return np.array(tables)
 
 
@@ -81,15 +80,6 @@ def test_expected_values_are_the_means_over_all_tie_orders(
     )
 
 
-def test_one_group_of_all_items_by_hand() -> None:
-    """Four items alike, two of them relevant: k = 2 holds a hit in 5 of 6 orders."""
-    found = closed_form([(True, True, False, False)], 0)
-    named = {name: found[column] for column, name in enumerate(NAMES)}
-    assert named["hits"][:2] == pytest.approx([1 / 2, 1], abs=1e-15)
-    assert named["user_hr"][:3] == pytest.approx([1 / 2, 5 / 6, 1], abs=1e-15)
-    assert named["mrr"][2] == pytest.approx(1 / 2 + (1 / 3) / 2 + (1 / 6) / 3, abs=1e-15)
-
-
 @settings(deadline=None)
 @given(flags=st.lists(st.booleans(), min_size=8, max_size=8), missing=st.integers(1, 3))
 def test_without_ties_they_are_the_plain_metrics_to_the_last_bit(
@@ -97,12 +87,6 @@ def test_without_ties_they_are_the_plain_metrics_to_the_last_bit(
 ) -> None:
     groups: list[Group] = [(flag,) for flag in flags]
     np.testing.assert_array_equal(closed_form(groups, missing), brute_force(groups, missing))
-
-
-def test_the_gain_of_one_item_of_a_group() -> None:
-    gains = [*CUTS.discount[2:5], 0.0, 0.0]  # ranks 3 to 7, cut at 5
-    assert expected_gain(2, 5, 5, CUTS.discount) == pytest.approx(np.mean(gains), abs=1e-15)
-    assert expected_gain(5, 3, 5, CUTS.discount) == 0
 
 
 def test_large_groups_stay_probabilities() -> None:

@@ -4,12 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xorec.data.interactions import Interactions
 from xorec.evaluation.metrics import ITEM_METRICS, METRICS, USER_METRICS
-from xorec.evaluation.metrics.base import MISSED, RankedTests, UserMetric, make_cuts
-from xorec.evaluation.metrics.hits import gini, hits
-from xorec.evaluation.protocol import evaluate
-from xorec.representations.vectors import Vectors
+from xorec.evaluation.metrics.base import MISSED, RankedTests, make_cuts
+from xorec.evaluation.metrics.hits import gini
 
 
 def metrics(ranks: list[int], n_test: int, ks: list[int]) -> dict[str, list[float]]:
@@ -44,19 +41,6 @@ def test_the_documents_list_every_metric() -> None:
     assert f"`{twins}`" in text, f"under Expected values in docs/evaluation.md: {twins}"
 
 
-def test_a_new_metric_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`hits` by the number of users, without a twin: a mean like any other."""
-    entry = UserMetric("mean_hits", "hits", hits, None)
-    monkeypatch.setitem(USER_METRICS, entry.name, entry)
-    data = Interactions.from_pairs([(0, 0), (0, 1), (1, 1), (1, 0)])
-    vectors = Vectors(np.ones((2, 1), np.float32), np.array([[1], [0]], np.float32))
-    train, test = (data.select(np.array(keep, bool)) for keep in ([0, 0, 0, 0], [1, 0, 0, 1]))
-    found = evaluate(vectors, train, test, ks=(1,))
-    assert found["mean_hits@1"] == 0.5
-    assert "mean_hits@1_expected" not in found.metrics
-    assert found.parts("mean_hits@1")[0].tolist() == [1, 0]
-
-
 def test_three_test_items_of_which_two_are_found_by_hand() -> None:
     found = metrics([2, 5], 3, [1, 2, 5])
     assert found["hits"] == [0, 1, 2]
@@ -70,22 +54,8 @@ def test_three_test_items_of_which_two_are_found_by_hand() -> None:
     assert found["map"] == pytest.approx([0, (1 / 2) / 2, (1 / 2 + 2 / 5) / 3], abs=1e-15)
 
 
-def test_nothing_found_is_zero_and_a_perfect_ranking_is_one() -> None:
-    assert all(value == [0, 0] for value in metrics([], 4, [3, 10]).values())
-    perfect = metrics([1, 2, 3, 4], 4, [3, 10])
-    assert perfect["hits"] == [3, 4]
-    for name in ("ndcg", "user_hr", "mrr", "map"):
-        assert perfect[name] == pytest.approx([1, 1], abs=1e-15)
-
-
 def test_gini_by_hand() -> None:
     assert gini(np.array([3, 3, 3])) == pytest.approx(0)
     assert gini(np.array([0, 0, 0, 8])) == pytest.approx(3 / 4)
     assert gini(np.array([1, 3])) == pytest.approx(1 / 4)
     assert gini(np.array([0, 0])) == 0
-
-
-def test_gini_is_the_mean_absolute_difference() -> None:
-    shown = np.random.default_rng(0).integers(0, 9, 40)
-    twin = np.abs(shown[:, None] - shown).mean() / (2 * shown.mean())
-    assert gini(shown) == pytest.approx(twin, abs=1e-12)

@@ -42,11 +42,6 @@ def test_asymmetric_scores_are_float_users_times_item_signs(bits: int) -> None:
     np.testing.assert_allclose(codes.similar(np.arange(31)), among, atol=1e-6)
 
 
-def test_a_code_is_a_thirtieth_of_a_float_vector() -> None:
-    users, items = vectors(64)
-    assert Codes.from_signs(users, items).nbytes == 8 * (9 + 31) + 8
-
-
 @pytest.mark.parametrize("bits", BITS)
 def test_distances_are_bits_that_differ(bits: int) -> None:
     users, items = vectors(bits)
@@ -63,12 +58,12 @@ def test_distances_are_bits_that_differ(bits: int) -> None:
         np.testing.assert_array_equal(found, among)
 
 
-@pytest.mark.parametrize("side", ["user", "item"])
-def test_bits_behind_the_last_are_refused(side: str) -> None:
-    users, items = np.zeros((3, 2), dtype=np.uint64), np.zeros((4, 2), dtype=np.uint64)
-    (users if side == "user" else items)[2, 1] = 1 << 36  # the bits 64 to 99 are 0 to 35 here
-    with pytest.raises(DataError, match=f"the {side} codes have bits behind the last of 100"):
-        Codes(users, items, 100)
+def test_bits_behind_the_last_are_refused() -> None:
+    right, wrong = np.zeros((2, 3, 2), dtype=np.uint64)
+    wrong[2, 1] = 1 << 36
+    for side, pair in (("user", (wrong, right)), ("item", (right, wrong))):
+        with pytest.raises(DataError, match=f"the {side} codes have bits behind the last of 100"):
+            Codes(*pair, 100)  # the bits 64 to 99 are 0 to 35 of the last word
 
 
 def test_the_mean_item_is_that_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,22 +81,10 @@ def test_the_digest_is_as_the_file_format_says() -> None:
         total.update(f"{name} <u8 ({len(words)}, 2)\n".encode())
         total.update(b"".join(int(word).to_bytes(8, "little") for word in words.ravel()))
     assert codes.metadata() == {"codes": {"bits": 100, "digest": total.hexdigest()}}
+    assert Codes.from_signs(users, items, asymmetric=True).metadata() == codes.metadata()
 
 
-def test_any_bit_changes_the_digest_and_float_users_do_not() -> None:
-    users, items = vectors(20)
-    codes = Codes.from_signs(users, items)
-    assert Codes.from_signs(users * 3, items, asymmetric=True).metadata() == codes.metadata()
-    found = {codes.metadata()["codes"]["digest"]}
-    for rows in (users, items):
-        for place in [(row, bit) for row in range(9) for bit in (0, 7, 19)]:
-            rows[place] *= -1
-            found.add(Codes.from_signs(users, items).metadata()["codes"]["digest"])
-            rows[place] *= -1
-    assert len(found) == 1 + 2 * 27
-
-
-def test_offsets_are_bits_that_agree_with_everybody() -> None:
+def test_offsets_are_bits_that_agree_with_every_user() -> None:
     rng = np.random.default_rng(3)
     users, items = (np.where(rng.random((n, 20)) < 0.5, -1, 1) for n in (7, 40))
     plain, offsets = Codes.from_signs(users, items), rng.integers(0, 16, 40)

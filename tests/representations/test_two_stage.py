@@ -99,12 +99,6 @@ def test_a_query_is_counted_from_the_end_too() -> None:
         np.testing.assert_array_equal(one.vectors[0], queries.vectors[at])
 
 
-def test_smaller_numbers_take_fewer_bytes() -> None:
-    size = {keep: made(keep).nbytes - made(keep).codes.nbytes for keep in KEEPS}
-    bytes_of_rows = {"float32": 20 * 4, "float16": 20 * 2, "int8": 20 + 4}
-    assert size == {keep: (9 + 31) * each + 36 for keep, each in bytes_of_rows.items()}
-
-
 def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
     rng = np.random.default_rng(3)
     rows, new = rng.standard_normal((6, 5)), rng.standard_normal((3, 5)).astype(np.float32)

@@ -56,10 +56,7 @@ def test_scores_are_minus_the_squared_distance() -> None:
     scores = there.scores(np.array([4, 0, 8]))
     expected = distances_by_pairs(there.user_vectors[[4, 0, 8]], there.item_vectors)
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
-
-    one = there.score(there.user_vectors[3])
-    assert one.shape == (1, 31)
-    np.testing.assert_allclose(one[0], there.scores(np.arange(9))[3], atol=1e-5)
+    assert there.score(there.user_vectors[3]).shape == (1, 31)
 
 
 @pytest.mark.parametrize("away", [0.0, 10.0, 300.0])

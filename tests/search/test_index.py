@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
 from xorec.core.threads import ThreadPool
-from xorec.representations import REPRESENTATIONS
 from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.vectors import Vectors
 from xorec.search.code_scores import LookUpIndex
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.index import ANY, INDEXES, Index, index_of
-from xorec.search.score_index import ScoreIndex
+from xorec.search.index import ScoreIndex, index_of
 from xorec.testing.indexes import make_codes
 
 
@@ -26,12 +22,6 @@ def test_each_kind_has_its_index() -> None:
     assert isinstance(index_of(MaskedCodes(codes[:4], codes, 20), ranks), HammingIndex)
     assert isinstance(index_of(Codes(codes[:4], codes, 20, users), ranks), LookUpIndex)
     assert isinstance(index_of(Vectors(users, users), ranks[:4]), ScoreIndex)
-
-
-def test_the_registry_knows_kinds_and_indexes_that_exist() -> None:
-    assert {kind.split(" of ")[0] for kind in INDEXES} <= set(REPRESENTATIONS)
-    for module, name in (*INDEXES.values(), ANY):
-        assert issubclass(getattr(import_module(module), name), Index)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

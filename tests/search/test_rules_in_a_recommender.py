@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -73,32 +71,6 @@ def test_lists_are_the_best_scores_of_what_is_not_seen(shop: Recommender) -> Non
     (block,) = lists.blocks(RunOptions(threads=2))
     np.testing.assert_array_equal(block[1].items, expected.items)
     np.testing.assert_array_equal(block[1].scores, expected.scores)
-
-
-def test_a_file_gives_the_same_lists(shop: Recommender, tmp_path: Path) -> None:
-    for index in (True, False):
-        shop.save(tmp_path / "shop.xorec", index=index)
-        again = Recommender.load(tmp_path / "shop.xorec")
-        assert type(again.representation) is type(shop.representation)
-        assert again.metadata == shop.metadata
-        for row in (3, 44):
-            user = shop.user_ids[row]
-            assert again.recommend(user, 9) == shop.recommend(user, 9)
-            choice = [shop.item_ids[item] for item in range(0, 60, 2)]
-            allowed = again.recommend(user, 9, allow=again.item_filter(choice), deny=choice[:3])
-            assert allowed == shop.recommend(user, 9, allow=choice[3:])
-
-
-def test_similar_items_and_users(shop: Recommender) -> None:
-    everything = shop.representation.similar(np.arange(60))
-    for row in (0, 17):
-        scores = everything[row]
-        rows = sorted(set(range(60)) - {row}, key=lambda i: (-scores[i], shop.tie_rank[i]))[:5]
-        found = shop.similar(shop.item_ids[row], 5)
-        assert [i.score for i in found.items] == pytest.approx(scores[rows].tolist(), abs=1e-6)
-        if shop.representation.kind != "codebooks":
-            assert found.ids() == [shop.item_ids[i] for i in rows]
-    assert len(shop.similar_users(shop.user_ids[4], 5).items) == 5
 
 
 def test_explanations_agree_with_the_lists(shop: Recommender) -> None:

@@ -19,9 +19,8 @@ from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.vectors import Vectors
 from xorec.search.code_scores import ComposedIndex, LookUpIndex
-from xorec.search.index import Index, index_of
+from xorec.search.index import Index, ScoreIndex, index_of
 from xorec.search.postings import PostingIndex
-from xorec.search.score_index import ScoreIndex
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import KINDS, IndexTests, Ranks, make_codes
 
@@ -42,15 +41,13 @@ def few_of(kind: str, n: int) -> int:
 
 @dataclass
 class Weighted:
-    """Codes (n, W) or (n, S), and what goes with them."""
+    """Codes (n, W) and their weights (n, G)."""
 
     codes: npt.NDArray[Any]
     floats: Floats
-    by_row: bool = True
 
     def __getitem__(self, rows: Any) -> Weighted:
-        floats = self.floats[rows] if self.by_row else self.floats
-        return Weighted(self.codes[rows], floats, self.by_row)
+        return Weighted(self.codes[rows], self.floats[rows])
 
 
 class TestComposed(IndexTests):
@@ -85,28 +82,9 @@ class TestComposed(IndexTests):
         return -scores
 
 
-class TestCodebooks(IndexTests):
-    """bits / 4 books of 16 words."""
-
-    def items(self, rng: np.random.Generator, n: int, bits: int, kind: str) -> Weighted:
-        books = whole_numbers(rng, bits // 4, 16, 6)
-        few = few_of(kind, n)
-        codes = rng.integers(16, size=(few, bits // 4)).astype(np.uint8)
-        return Weighted(codes[rng.integers(few, size=n)], books, by_row=False)
-
-    def queries(self, rng: np.random.Generator, n: int, bits: int, items: Any) -> Floats:
-        return whole_numbers(rng, n, 6)
-
-    def make(self, items: Weighted, bits: int, tie_rank: Ranks) -> Index:
-        users = np.zeros((1, 6), dtype=np.float32)
-        return made(Codebooks(users, items.codes, items.floats), tie_rank, LookUpIndex)
-
-    def costs(self, items: Weighted, query: Floats, bits: int) -> Floats:
-        words: Floats = items.floats[np.arange(bits // 4), items.codes].sum(axis=1)
-        return -(words @ query.reshape(-1))
-
-
 class TestFloatUsersAgainstBits(IndexTests):
+    """By look-up tables, as codebooks are."""
+
     def queries(self, rng: np.random.Generator, n: int, bits: int, items: Any) -> Floats:
         return whole_numbers(rng, n, bits)
 
@@ -157,7 +135,7 @@ class TestScores(IndexTests):
     @pytest.fixture(autouse=True)
     def _small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of 8 queries, so that a batch has several and the last one is not full."""
-        monkeypatch.setattr("xorec.search.score_index.BLOCK_BYTES", 1)
+        monkeypatch.setattr("xorec.search.index.BLOCK_BYTES", 1)
 
     def items(self, rng: np.random.Generator, n: int, bits: int, kind: str) -> Floats:
         few = few_of(kind, n)

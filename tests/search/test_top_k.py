@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from xorec.core.errors import DataError, OptionError
 from xorec.search.top_k import (
     CHUNK,
-    bound_for,
-    chunk_maxima,
-    contains,
     insert_sorted,
-    rising,
     score_key,
-    select,
     top_k,
     top_k_row,
 )
@@ -136,44 +131,6 @@ def test_one_row_needs_no_numba() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.data())
-def test_select_agrees_with_partition(values: list[int], data: st.DataObject) -> None:
-    k = data.draw(st.integers(1, len(values)))
-    array = np.array(values, dtype=np.uint64)
-    select(array, len(array), k)
-    assert sorted(array[:k]) == sorted(values)[:k]
-    assert sorted(array) == sorted(values)
-
-
-def as_floats(maxima: npt.NDArray[np.int32]) -> Row:
-    return np.array([rising(value) for value in maxima], dtype=np.int32).view(np.float32)
-
-
-def test_chunk_maxima_agrees_with_numpy() -> None:
-    rng = np.random.default_rng(0)
-    row = rng.standard_normal(CHUNK * 5 + 7).astype(np.float32)
-    row[:CHUNK] = -np.abs(row[:CHUNK])
-    maxima = np.empty(6, np.int32)
-    chunk_maxima(row, maxima)
-    expected = [row[at : at + CHUNK].max() for at in range(0, len(row), CHUNK)]
-    np.testing.assert_array_equal(as_floats(maxima), expected)
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(-9, 9), min_size=2, max_size=80), st.data())
-def test_enough_maxima_reach_the_bound_and_few_more(values: list[int], data: st.DataObject) -> None:
-    need = data.draw(st.integers(1, len(values) - 1))
-    maxima = np.array(
-        [rising(bits) for bits in np.array(values, np.float32).view(np.int32)], np.int32
-    )
-    bound = as_floats(np.array([bound_for(maxima, need)]))[0]
-    count = sum(value >= bound for value in values)
-    exact = sorted(values, reverse=True)[need - 1]
-    assert count >= need
-    assert bound == exact or count <= need + need // 8
-
-
 def test_keys_fall_as_scores_rise() -> None:
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2**32, 2000, dtype=np.uint32).view(np.float32)
@@ -192,9 +149,3 @@ def test_the_smallest_keys_are_kept_once_each_in_their_order() -> None:
         for at, key in enumerate(keys):
             count = insert_sorted(best, count, key)
             assert best[:count].tolist() == np.unique(keys[: at + 1])[:room].tolist()
-
-
-def test_what_is_in_a_sorted_list_is_found() -> None:
-    rows = np.array([2, 5, 9])
-    assert [row for row in range(12) if contains(rows, row)] == [2, 5, 9]
-    assert not contains(rows[:0], 2)

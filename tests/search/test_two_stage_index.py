@@ -9,17 +9,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from tests.support.two_stage import random_weights, two_stage
-from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
 from xorec.core.kernels import is_loaded
 from xorec.representations.codes import Codes
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
-from xorec.representations.vectors import Vectors
-from xorec.search.hits import FIRST_QUERIES, Hits
+from xorec.search.hits import FIRST_QUERIES
 from xorec.search.index import SavedIndex, index_of
-from xorec.search.top_k import top_k
 from xorec.search.two_stage import TwoStageIndex
 from xorec.search.two_stage_kernels import search_both
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
@@ -31,63 +28,32 @@ CASES = [
 ]
 
 
-def make(rng: np.random.Generator, items: int, size: int, keep: Any, users: int = 4) -> TwoStage:
-    """Small whole numbers, so that sums are exact in any order and ties abound."""
+def blended(
+    rng: np.random.Generator,
+    items: int,
+    sources: Sources,
+    keep: Any = "float32",
+    *,
+    weighted: bool = True,
+) -> TwoStage:
+    """Small whole numbers, so that sums are exact in any order and ties abound.
+
+    Half of a vector's score is added to the item weights, where there are any.
+    """
     bits = int(rng.choice([8, 20, 64, 100]))
     codes = Codes(
-        make_codes(rng, users, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
+        make_codes(rng, 5, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
     )
     if keep == "asymmetric":
-        return two_stage(codes, rng.integers(-3, 4, (users, bits)), None, size)
-    user_vectors, item_vectors = (rng.integers(-3, 4, (n, 6)) for n in (users, items))
-    if keep == "int8":  # its scale is 1
-        user_vectors[:, 0] = item_vectors[:, 0] = 127
-    return two_stage(codes, user_vectors, item_vectors, size, keep)
-
-
-def exact_scores(shortlist: TwoStage, user: int) -> Any:
-    """Every item's score in plain NumPy."""
-    assert shortlist.vectors is not None
-    if shortlist.vectors.items is None:
-        signs = unpack_signs(shortlist.codes.item_codes, shortlist.codes.bits)
-        return signs @ shortlist.vectors.users.floats()[user]
-    return shortlist.vectors.items.floats() @ shortlist.vectors.users.floats()[user]
-
-
-def check(hits: Hits, shortlist: TwoStage, tie_rank: Any, k: int, hidden: list[set[int]]) -> None:
-    for user, own in enumerate(hidden):
-        codes = shortlist.codes
-        size = max(k, shortlist.sources.near)
-        distances = hamming(codes.item_codes, codes.user_codes[user])
-        near, _ = best(distances, tie_rank, size, own)
-        scores = exact_scores(shortlist, user)
-        first = sorted(near, key=lambda row: (-scores[row], tie_rank[row]))[:k]
-        items, values = hits.row(user)
-        assert items.tolist() == first
-        np.testing.assert_array_equal(values, scores[first].astype(np.float32))
-
-
-@pytest.mark.parametrize("keep", CASES)
-@settings(deadline=None, max_examples=25)
-@given(data=st.data())
-def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-    items = data.draw(st.sampled_from([1, 7, 65, 400]), label="items")
-    size = data.draw(st.sampled_from([1, 5, 40, 1000]), label="size")
-    k = data.draw(st.sampled_from([1, 3, 10, 60, 500]), label="k")
-    shortlist, tie_rank = make(rng, items, size, keep), rng.permutation(items).astype(np.int32)
-    share = data.draw(st.sampled_from([0.0, 0.1, 0.9, 1.0]), label="seen")
-    seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(4)]
-    deny = np.flatnonzero(rng.random(items) < 0.1)
-    allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.5, 1.0]), label="allowed")
-    index, queries = index_of(shortlist, tie_rank), shortlist.queries(np.arange(4))
-    hidden = [{*own, *deny.tolist()} for own in seen]
-    hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
-    check(hits, shortlist, tie_rank, k, hidden)
-    others = set(np.flatnonzero(~allowed).tolist())
-    for choice in (allowed, np.flatnonzero(allowed), index.item_filter(allowed)):
-        hits = index.search(queries, k, exclude=as_lists(seen), deny=deny, allow=choice)
-        check(hits, shortlist, tie_rank, k, [own | others for own in hidden])
+        vectors = RankingVectors.of(rng.integers(-3, 4, (5, bits)), None)
+    else:
+        users, rows = (rng.integers(-3, 4, (n, 6)) for n in (5, items))
+        if keep == "int8":  # its scale is 1
+            users[:, 0] = rows[:, 0] = 127
+        vectors = RankingVectors.of(users, rows, keep)
+    kept: Any = rng.choice(KEEPS[:3])
+    weights = random_weights(rng, 5, items, 6, str(kept)) if weighted else None  # type: ignore[arg-type]
+    return TwoStage(codes, vectors, weights, sources, 0.5)
 
 
 @pytest.mark.parametrize("keep", CASES)
@@ -95,9 +61,8 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
     rng = np.random.default_rng(0)
     codes = Codes(make_codes(rng, 90, 64, "spread"), make_codes(rng, 3000, 64, "clusters"), 64)
     users, items = (rng.standard_normal((n, 64)) for n in (90, 3000))
-    shortlist = two_stage(codes, users, items, 100, keep if keep in KEEPS[:3] else "float32")
-    if keep == "asymmetric":
-        shortlist = two_stage(codes, users, None, 100)
+    of_items = (None, 100) if keep == "asymmetric" else (items, 100, keep)
+    shortlist = two_stage(codes, users, *of_items)
     index = index_of(shortlist, rng.permutation(3000).astype(np.int32))
     queries = shortlist.queries(np.arange(90))
     whole = index.search(queries, 20)
@@ -110,97 +75,57 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
         alone = index.search(queries[b], 20)
         np.testing.assert_array_equal(alone.items[0], whole.items[b])
         np.testing.assert_array_equal(alone.scores[0], whole.scores[b])
-        np.testing.assert_array_equal(
-            shortlist.score(queries[b])[0][whole.items[b]], alone.scores[0]
-        )
 
 
-@pytest.mark.parametrize("keep", CASES)
-def test_a_shortlist_of_everything_ranks_as_the_vectors_do(keep: Any) -> None:
-    rng = np.random.default_rng(3)
-    shortlist, rank = make(rng, 500, 500, keep), rng.permutation(500).astype(np.int32)
-    plain: Vectors | Codes | None = shortlist.float_vectors
-    if plain is None:
-        codes = shortlist.codes
-        assert shortlist.vectors is not None
-        plain = Codes(
-            codes.user_codes, codes.item_codes, codes.bits, shortlist.vectors.users.floats()
-        )
-    rows = np.arange(4)
-    expected = top_k(plain.scores(rows), 50, rank)
-    hits = index_of(shortlist, rank).search(shortlist.queries(rows), 50)
-    np.testing.assert_array_equal(hits.items, expected.items)
-    np.testing.assert_array_equal(hits.scores, expected.scores)
-
-
-def test_an_index_from_its_tensors_is_the_same() -> None:
-    rng = np.random.default_rng(4)
-    shortlist, rank = make(rng, 400, 30, "float16"), rng.permutation(400).astype(np.int32)
-    made, queries = index_of(shortlist, rank), shortlist.queries(np.arange(4))
-    kept = index_of(shortlist, rank, SavedIndex(made.tensors()))
-    np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
-    assert "30 nearest codes" in made.explain()
-    assert made.nbytes > shortlist.second_stage_nbytes
-
-
-def blended(rng: np.random.Generator, items: int, sources: Sources, users: int = 5) -> TwoStage:
-    """Whole numbers again, half of a vector's score added to the item weights."""
-    bits = int(rng.choice([8, 64]))
-    codes = Codes(
-        make_codes(rng, users, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
-    )
-    of_users, of_items = (rng.integers(-3, 4, (n, 6)) for n in (users, items))
-    vectors = RankingVectors.of(of_users, of_items)
-    weights = random_weights(rng, users, items, 6, str(rng.choice(KEEPS[:3])))  # type: ignore[arg-type]
-    return TwoStage(codes, vectors, weights, sources, 0.5)
-
-
-def expected_candidates(learned: TwoStage, tie_rank: Any, user: int, hidden: set[int]) -> set[int]:
+def expected_candidates(
+    learned: TwoStage, tie_rank: Any, user: int, k: int, hidden: set[int]
+) -> set[int]:
     """What each source brings, by plain loops."""
     near, best_count, per_item, neighbours = learned.sources
-    codes, items = learned.codes, learned.n_items
-    found = list(best(hamming(codes.item_codes, codes.user_codes[user]), tie_rank, near, hidden)[0])
-    assert learned.weights is not None
-    history = learned.weights.history[[user]].indices
+    far = hamming(learned.codes.item_codes, learned.codes.user_codes[user])
+    found = list(best(far, tie_rank, max(near, k), hidden)[0])
+    if learned.weights is None:
+        return set(found)
     others: list[int] = []
-    for own in history[::-1]:
-        distances = hamming(codes.item_codes, codes.item_codes[own])
-        for item in best(distances, tie_rank, per_item, {int(own)})[0]:
+    for own in learned.weights.history[[user]].indices[::-1]:
+        far = hamming(learned.codes.item_codes, learned.codes.item_codes[own])
+        for item in best(far, tie_rank, per_item, {int(own)})[0]:
             if item not in hidden and item not in found and item not in others:
                 others.append(int(item))
     found += others[:neighbours]
     sums = learned.weights.scores(np.array([user]))[0]
-    free = [i for i in range(items) if i not in hidden and i not in found and sums[i] > 0]
+    free = [i for i in np.flatnonzero(sums > 0).tolist() if i not in hidden and i not in found]
     return {*found, *sorted(free, key=lambda row: (-sums[row], tie_rank[row]))[:best_count]}
 
 
+@pytest.mark.parametrize("keep", CASES)
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
-def test_candidates_of_several_sources_equal_the_oracle(data: st.DataObject) -> None:
+def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-    items = data.draw(st.sampled_from([2, 7, 65, 400]), label="items")
-    counts = st.sampled_from([0, 1, 4, 30])
-    per_item, neighbours = data.draw(counts, label="per item"), data.draw(counts, label="in all")
-    sources = Sources(3, data.draw(counts, label="best"), per_item, neighbours)
-    learned, tie_rank = blended(rng, items, sources), rng.permutation(items).astype(np.int32)
-    seen = [np.flatnonzero(rng.random(items) < 0.2).tolist() for _ in range(5)]
-    deny, allowed = np.flatnonzero(rng.random(items) < 0.1), rng.random(items) < 0.6
+    items = data.draw(st.sampled_from([1, 2, 7, 65, 400]), label="items")
+    near = data.draw(st.sampled_from([1, 3, 40, 1000]), label="near")
+    k = data.draw(st.sampled_from([1, 3, 10, 60, 500]), label="k")
+    weighted, more = data.draw(st.booleans(), label="weighted"), st.sampled_from([0, 1, 4, 30])
+    others = data.draw(st.tuples(more, more, more)) if weighted else (0, 0, 0)
+    learned = blended(rng, items, Sources(near, *others), keep, weighted=weighted)
+    tie_rank = rng.permutation(items).astype(np.int32)
+    share = data.draw(st.sampled_from([0.0, 0.2, 0.9, 1.0]), label="seen")
+    seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(5)]
+    allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.6, 1.0]), label="allowed")
+    deny, denied = np.flatnonzero(rng.random(items) < 0.1), set(np.flatnonzero(~allowed).tolist())
     index, queries = index_of(learned, tie_rank), learned.queries(np.arange(5))
     scores = learned.scores(np.arange(5))
-    for allow in (None, allowed, index.item_filter(allowed)):
-        denied = set() if allow is None else set(np.flatnonzero(~allowed).tolist())
-        hits = index.search(queries, 3, exclude=as_lists(seen), deny=deny, allow=allow)
-        for user in range(5):
-            hidden = {*seen[user], *deny.tolist(), *denied}
-            candidates = expected_candidates(learned, tie_rank, user, hidden)
-            first = sorted(candidates, key=lambda row: (-scores[user, row], tie_rank[row]))[:3]
-            found, values = hits.row(user)
-            assert found.tolist() == first
-            np.testing.assert_array_equal(values, scores[user, first])
-            alone = index.search(
-                queries[user], 3, exclude=as_lists([seen[user]]), deny=deny, allow=allow
-            )
-            assert alone.row(0)[0].tolist() == first
+    for allow in (None, allowed, np.flatnonzero(allowed), index.item_filter(allowed)):
+        hits = index.search(queries, k, exclude=as_lists(seen), deny=deny, allow=allow)
+        for user, own in enumerate(seen):
+            hidden = {*own, *deny.tolist(), *(denied if allow is not None else ())}
+            candidates = expected_candidates(learned, tie_rank, user, k, hidden)
+            first = sorted(candidates, key=lambda row: (-scores[user, row], tie_rank[row]))[:k]
+            alone = index.search(queries[user], k, exclude=as_lists([own]), deny=deny, allow=allow)
+            for found, values in (hits.row(user), alone.row(0)):
+                assert found.tolist() == first
+                np.testing.assert_array_equal(values, scores[user, first])
 
 
 def test_lists_of_each_query_are_as_choices_of_items() -> None:
@@ -210,17 +135,12 @@ def test_lists_of_each_query_are_as_choices_of_items() -> None:
     lists, seen = (
         [np.flatnonzero(rng.random(90) < 0.3).tolist() for _ in range(5)] for _ in range(2)
     )
-    deny = np.arange(9)
-    hits = index.search(queries, 6, allow=as_lists(lists), threads=2)
-    unseen = index.search(
-        queries, 6, allow=as_lists(lists), exclude=as_lists(seen), deny=deny, threads=2
-    )
+    how: Any = {"deny": np.arange(9), "threads": 2}
+    hits = index.search(queries, 6, allow=as_lists(lists), exclude=as_lists(seen), **how)
     for user in range(5):
-        allow, own = np.array(lists[user]), as_lists([seen[user]])
-        alone = index.search(queries[user], 6, allow=allow)
+        own: Any = {"allow": np.array(lists[user]), "exclude": as_lists([seen[user]])}
+        alone = index.search(queries[user], 6, **own, **how)
         np.testing.assert_array_equal(alone.items[0], hits.items[user])
-        alone = index.search(queries[user], 6, allow=allow, exclude=own, deny=deny)
-        np.testing.assert_array_equal(alone.items[0], unseen.items[user])
 
 
 def test_the_sources_of_an_item_are_those_that_bring_it() -> None:
@@ -243,6 +163,8 @@ def test_the_nearest_of_each_item_are_kept_in_a_file() -> None:
     made, queries = index_of(learned, rank), learned.queries(np.arange(5))
     kept = index_of(learned, rank, SavedIndex(made.tensors()))
     np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
+    assert "the 4 nearest codes" in made.explain()
+    assert made.nbytes > learned.second_stage_nbytes
     wrong = {**made.tensors(), "item_neighbours": made.tensors()["item_neighbours"] + 200}
     with pytest.raises(DataError, match="item_neighbours has the value"):
         index_of(learned, rank, SavedIndex(wrong))
@@ -283,17 +205,6 @@ def test_a_process_that_asks_on_gets_the_kernels(monkeypatch: pytest.MonkeyPatch
     assert is_loaded(search_both)
 
 
-def with_histories(learned: TwoStage, histories: list[Any]) -> TwoStage:
-    """The same users' codes and vectors with other histories; these may name an item twice."""
-    assert learned.weights is not None
-    indptr = np.cumsum([0, *map(len, histories)])
-    indices = np.concatenate([np.zeros(0, np.int32), *histories]).astype(np.int32)
-    ones = np.ones(len(indices), dtype=np.float32)
-    rows = csr_array((ones, indices, indptr), shape=(learned.n_users, learned.n_items))
-    weights = Neighbours(learned.weights.postings, rows)
-    return TwoStage(learned.codes, learned.vectors, weights, learned.sources, float(learned.blend))
-
-
 @pytest.mark.parametrize("keep", CASES[:3])
 @pytest.mark.parametrize("items", [63, 64, 65, 3000])
 def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
@@ -307,19 +218,13 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
     vectors = RankingVectors.of(of_users, of_items, keep, bias)
     similarity = rng.standard_normal((items, items)) * (rng.random((items, items)) < 0.05)
     similarity[::3] = 0  # items without weights
-    none = csr_array(np.zeros((users, items), dtype=np.float32))
-    weights = Neighbours.of(csr_array(similarity.astype(np.float32)), none, keep)
-    learned = TwoStage(codes, vectors, weights, Sources(7, 9, 3, 4), 0.3)
     every = np.arange(items)
-    lists = [
-        every[:0],
-        every[:1],
-        every[-1:],
-        np.array([3, 1, 3, 3]),
-        every[::3],
-        rng.choice(every, 2000),
-    ]
-    learned = with_histories(learned, lists)
+    lists: list[Any] = [every[:0], every[:1], every[-1:], [3, 1, 3, 3], every[::3]]
+    lists.append(rng.choice(every, 2000))
+    own, indptr = np.concatenate(lists), np.cumsum([0, *map(len, lists)])
+    history = csr_array((np.ones(len(own), np.float32), own, indptr), shape=(users, items))
+    weights = Neighbours.of(csr_array(similarity.astype(np.float32)), history, keep)
+    learned = TwoStage(codes, vectors, weights, Sources(7, 9, 3, 4), 0.3)
     rank = rng.permutation(items).astype(np.int32)
     index, queries = index_of(learned, rank), learned.queries(np.arange(users))
     assert isinstance(index, TwoStageIndex)
@@ -340,6 +245,7 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
 def test_the_short_way_of_one_query_is_that_of_a_batch(
     k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """More than there are items takes the long way."""
     rng = np.random.default_rng(k)
     learned, rank = blended(rng, 300, Sources(4, 5, 3, 4)), rng.permutation(300).astype(np.int32)
     index, queries = index_of(learned, rank), learned.queries(np.arange(5))
@@ -347,6 +253,7 @@ def test_the_short_way_of_one_query_is_that_of_a_batch(
     seen = [np.flatnonzero(rng.random(300) < 0.3).tolist() for _ in range(5)]
     together, without = index.search(queries, k, exclude=as_lists(seen)), index.search(queries, k)
     monkeypatch.setattr(index, "_first_queries", 0)
+    assert index.search(learned.queries(np.array([0])), 2000).counts.tolist() == [300]
     monkeypatch.setattr(index, "_near", lambda *known: pytest.fail("the long way"))
     for b in range(5):
         one = learned.queries(np.array([b]))
@@ -359,20 +266,3 @@ def test_the_short_way_of_one_query_is_that_of_a_batch(
         for wrong in ([300], [-1]):
             with pytest.raises(DataError, match="exclude has the row"):
                 index.search(one, k, exclude=as_lists([wrong]))
-
-
-def test_what_the_short_way_does_not_take() -> None:
-    """More near ones than there are items, or than it lists, and filters: the long way."""
-    rng = np.random.default_rng(3)
-    for near in (50, 2000):
-        learned = blended(rng, 40, Sources(near, 5))
-        index, queries = index_of(learned, np.arange(40, dtype=np.int32)), learned.queries
-        whole = index.search(queries(np.arange(5)), 50)
-        index._first_queries = 0
-        for b in range(5):
-            for hits in (
-                index.search(queries(np.array([b])), 50),
-                index.search(queries(np.array([b])), 50, deny=np.zeros(0, dtype=np.int64)),
-                index.search(queries(np.array([b])), 50, allow=np.arange(40)),
-            ):
-                assert hits.row(0)[0].tolist() == whole.row(b)[0].tolist()

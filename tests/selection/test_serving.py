@@ -20,7 +20,7 @@ from xorec.representations.shared_scores import SharedScores
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.score_index import ScoreIndex
+from xorec.search.index import ScoreIndex
 from xorec.selection.serving import serving_cost
 
 USERS, ITEMS, DIMENSIONS = 200, 20_000, 64

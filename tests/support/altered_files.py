@@ -1,4 +1,4 @@
-"""Model files that somebody altered: every tensor, the metadata and the header in many ways.
+"""Altered model files: every tensor, the metadata and the header in many ways.
 
 Each is opened and asked in a process of its own (a fork, so kernels are loaded already). It must be
 answered or refused with a XorecError: no crash, no hang, no other exception.
@@ -131,9 +131,9 @@ def ask(path: Path) -> None:
 
 
 def _pairs(shop: Recommender) -> Interactions:
-    """A few pairs that may be new, one of them of somebody new."""
+    """A few pairs that may be new, one of them of a new user."""
     users, items = shop.user_ids, shop.item_ids
-    new = "somebody" if users.kind == "str" else -123
+    new = "new user" if users.kind == "str" else -123
     last = len(items) - 1
     return Interactions.from_pairs(
         [(users[0], items[0]), (users[0], items[last]), (users[1], items[1]), (new, items[last])]

@@ -1,4 +1,4 @@
-"""Model files whose header or metadata somebody altered: part of `altered_files`."""
+"""Model files with an altered header or altered metadata: part of `altered_files`."""
 
 from __future__ import annotations
 

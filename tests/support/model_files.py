@@ -19,6 +19,7 @@ from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted
 from xorec.testing.examples import categories_of
 
+_RAW = {"optimizer": "none", "start": {"epochs": 1}}
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "shared-scores": ("popularity", {}),
     "neighbours": ("item-knn", {}),
@@ -26,27 +27,22 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "vectors": ("als", {"dimensions": 4, "epochs": 1}),
     "distances": ("cml", {"dimensions": 4, "epochs": 1}),
     "codes": ("signs", {"bits": 20, "start": {"epochs": 1}}),
-    "asymmetric": ("dsiml", {"bits": 16, "optimizer": "none", "start": {"epochs": 1}}),
+    "asymmetric": ("dsiml", {**_RAW, "bits": 16, "asymmetric": True}),
     "masked-codes": ("phd", {"bits": 12, "epochs": 1}),
     "composed-codes": ("cccf", {"epochs": 1}),
     "codebooks": ("lightrec", {"epochs": 1}),
-    "shortlist": ("dsiml", {"bits": 70, "optimizer": "none", "start": {"epochs": 1}}),
-    "shortlist-int8": ("dsiml", {"bits": 16, "optimizer": "none", "start": {"epochs": 1}}),
+    "shortlist": ("dsiml", {**_RAW, "bits": 70, "shortlist": 10}),
+    "shortlist-int8": ("dsiml", {**_RAW, "bits": 16, "shortlist": 10, "vector_dtype": "int8"}),
     "blend": ("blend", {"bits": 16, "start": {"epochs": 1}, "per_item": 2, "neighbours": 4}),
 }
 INDEXED = ("codes", "masked-codes", "shortlist", "blend")
-MORE: dict[str, dict[str, Any]] = {
-    "asymmetric": {"asymmetric": True},
-    "shortlist": {"shortlist": 10},
-    "shortlist-int8": {"shortlist": 10, "vector_dtype": "int8"},
-}
 
 
 def write_files(folder: Path) -> list[Path]:
     """One of each, in this folder; codes also with the tables of multi-index hashing."""
     data, paths = planted(50, 40), []
     for case, (name, settings) in SMALL.items():
-        model = model_class(name)(**settings, **MORE.get(case, {})).fit(data)
+        model = model_class(name)(**settings).fit(data)
         shop = Recommender.from_model(model, data)
         shop.save(folder / f"{case}.xorec", index=case in INDEXED)
         paths.append(folder / f"{case}.xorec")
@@ -58,7 +54,7 @@ def write_files(folder: Path) -> list[Path]:
 def rewrite(path: Path, tensors: Mapping[str, Any], to: Path | None = None) -> None:
     """Write a model file with other tensors, None to leave one out, and a digest that fits.
 
-    The digest shows accidents alone; whoever alters a file on purpose writes a new one.
+    The digest shows accidents alone; an attacker writes a new one.
     """
     known, metadata = storage.read(path)
     changed = {name: np.array(one) for name, one in known.items()} | dict(tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,6 @@ from xorec.core.errors import DataError, OptionError
 
 T = TypeVar("T", bound=np.generic)
 Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-class Hash(Protocol):
-    """A hash of hashlib or blake3."""
-
-    def update(self, data: Any, /) -> Any: ...
 
 
 LINE_BYTES = 64
@@ -114,8 +108,8 @@ def digest(arrays: Arrays) -> str:
     return total.hexdigest()
 
 
-def add_arrays(total: Hash, arrays: Arrays) -> None:
-    """Add names, types, shapes and bytes to a hash, in the order of the names."""
+def add_arrays(total: Any, arrays: Arrays) -> None:
+    """Add names, types, shapes and bytes to a hash (`update`), in the order of the names."""
     for name, array in sorted(arrays.items()):
         total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         total.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

@@ -197,6 +197,7 @@ class CodeRows:
         if has_bits_behind(kept, bits):
             raise DataError(f"the {what} have bits behind the last of {bits}: these must be zero.")
         self.kept, self.bits = kept, bits
+        self._are_words = kept.dtype == np.uint64
 
     @classmethod
     def of(cls, codes: CodeRows | npt.NDArray[Any], bits: int, what: str = "codes") -> CodeRows:
@@ -233,10 +234,6 @@ class CodeRows:
             return as_contiguous(self.kept)
         every = as_contiguous(self.kept.astype("<u8", copy=False)).view(np.uint8)
         return np.ascontiguousarray(every[:, : bytes_for(self.bits)])
-
-    @property
-    def _are_words(self) -> bool:
-        return bool(self.kept.dtype == np.uint64)
 
 
 def bytes_for(bits: int) -> int:

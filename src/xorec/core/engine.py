@@ -19,8 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-"""A block, what all blocks share, or the result of a block: arrays by name."""
+from xorec.core.arrays import Arrays as Arrays
+
 BlockFunction = Callable[..., Arrays]
 """function(block, shared, **settings) -> arrays. A function of a module, which machines find by
 name; it writes to none of its arguments and starts no threads."""

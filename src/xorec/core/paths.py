@@ -156,7 +156,7 @@ def _pipe(handle: int, path: Path, error: type[XorecError]) -> BinaryIO:
     while True:
         try:
             first = os.read(handle, 1 << 16)
-        except BlockingIOError:  # somebody holds it open and has written nothing yet
+        except BlockingIOError:  # a writer holds it open and has written nothing yet
             first = b""
             break
         if first:

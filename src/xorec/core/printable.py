@@ -46,7 +46,7 @@ _CONTROLS = (
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction: marks, embeddings, isolates
     "\u2028\u2029\ufeff\ufff9-\ufffb"  # ends of lines, a mark of byte order, annotations
     "\ud800-\udfff"  # halves of a pair, which cannot be encoded
-    "\U000e0000-\U000e007f"  # tags, which nobody sees
+    "\U000e0000-\U000e007f"  # tags, which are invisible
 )
 _UNSAFE = re.compile(f"[{_CONTROLS}]")
 _UNSAFE_IN_LINES = re.compile(f"[{_CONTROLS}]".replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))

@@ -243,7 +243,7 @@ def place_row(
     """Fill `places` (tests, 3) = rank, above, tied, from the row's keys (see `best_keys`).
 
     rank: 1-based, 0 if not among the kept. above: how many items score higher. tied: how many
-    score the same, itself among them; 0 if nobody with that score is among the kept.
+    score the same, itself among them; 0 if no kept item has that score.
     """
     places[:] = 0
     if kept == 0:

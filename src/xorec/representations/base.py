@@ -38,13 +38,10 @@ class Representation(ABC):
     compares_items: ClassVar[bool] = True
     """Whether `similar` has an answer."""
 
-    @property
-    @abstractmethod
-    def n_users(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def n_items(self) -> int: ...
+    n_users: int
+    n_items: int
+    code_length: int | None = None
+    """The number of bits, where users and items are codes."""
 
     @abstractmethod
     def queries(self, users: Rows) -> Any:
@@ -82,11 +79,6 @@ class Representation(ABC):
 
     def item_distances(self, items: Rows, item: int) -> npt.NDArray[np.integer] | None:
         """The Hamming distances of `items` to one item, where `likeness` counts bits."""
-        return None
-
-    @property
-    def code_length(self) -> int | None:
-        """The number of bits, where users and items are codes."""
         return None
 
     def query_code(self, query: Any) -> Words | None:

@@ -50,6 +50,7 @@ class Codebooks(Representation):
     """
 
     kind = "codebooks"
+    score_description = "the dot product of the user's vector and the sum of the item's words"
     schema: ClassVar[Schema] = {
         "user_vectors": Tensor("float32", ("users", "dimensions")),
         "item_codes": Tensor("uint8", ("items", "books"), rows_of="words"),
@@ -61,14 +62,9 @@ class Codebooks(Representation):
         check_tensors(self.tensors(), self.schema, {})
         if not 1 <= codebooks.shape[1] <= MAX_WORDS:
             raise DataError(f"a book has {codebooks.shape[1]} words: give 1 to {MAX_WORDS}.")
-
-    @property
-    def n_users(self) -> int:
-        return len(self.user_vectors)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.item_codes)
+        self.n_users, self.n_items = len(user_vectors), len(item_codes)
+        self.query_length = int(codebooks.shape[2])
+        """D, the numbers of a query."""
 
     @cached_property
     def columns(self) -> Bytes:
@@ -78,7 +74,7 @@ class Codebooks(Representation):
     @cached_property
     def item_vectors(self) -> Floats:
         """The sums of the items' words, (m, D)."""
-        vectors = np.zeros((self.n_items, self.codebooks.shape[2]), dtype=np.float32)
+        vectors = np.zeros((self.n_items, self.query_length), dtype=np.float32)
         for book, words in zip(self.codebooks, self.columns, strict=True):
             vectors += book[words]
         return vectors
@@ -90,11 +86,6 @@ class Codebooks(Representation):
 
     def queries(self, users: Rows) -> Floats:
         return self.user_vectors[users]
-
-    @property
-    def query_length(self) -> int:
-        """D, the numbers of a query."""
-        return int(self.codebooks.shape[2])
 
     def tables(self, queries: Any) -> Floats:
         """The products of queries (q, D) with every word: (q, books, 256)."""
@@ -113,10 +104,6 @@ class Codebooks(Representation):
     def among_users(self) -> Vectors:
         """Cosines."""
         return Vectors(self.user_vectors, self.item_vectors).among_users()
-
-    @property
-    def score_description(self) -> str:
-        return "the dot product of the user's vector and the sum of the item's words"
 
     def metadata(self) -> dict[str, Any]:
         """`codebooks`: how many, of how many words each."""

@@ -39,15 +39,8 @@ class Coded(Representation):
     def __init__(self, user_codes: CodeLike, item_codes: CodeLike, bits: int) -> None:
         self.user_rows = CodeRows.of(user_codes, bits, "user codes")
         self.item_rows = CodeRows.of(item_codes, bits, "item codes")
-        self.bits = bits
-
-    @property
-    def n_users(self) -> int:
-        return len(self.user_rows)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.item_rows)
+        self.n_users, self.n_items = len(self.user_rows), len(self.item_rows)
+        self.bits = self.code_length = self.query_length = bits
 
     @property
     def user_codes(self) -> Words:
@@ -58,10 +51,6 @@ class Coded(Representation):
     def item_codes(self) -> Words:
         """Words (m, W)."""
         return self.item_rows.words
-
-    @property
-    def code_length(self) -> int:
-        return self.bits
 
     def codes_of(self, items: Rows) -> Words:
         return self.item_rows[items]
@@ -249,11 +238,6 @@ class Codes(Coded):
         """The items' bytes, (n_items, ceil(bits / 8)), from the first bit on."""
         return self.item_rows.bytes
 
-    @property
-    def query_length(self) -> int:
-        """The numbers of a float user."""
-        return self.bits
-
     def tables(self, queries: Any) -> Floats:
         """What each byte of an item adds for float users (B, bits): (B, bytes, 256)."""
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
@@ -314,6 +298,7 @@ class MaskedCodes(Codes):
     """
 
     kind = "masked-codes"
+    score_description = "the share of bits in which the item does not lack what the user has"
 
     def __init__(
         self,
@@ -340,10 +325,6 @@ class MaskedCodes(Codes):
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
         _masked_agreement(queries, self.item_codes, self.bits, scores)
         return scores
-
-    @property
-    def score_description(self) -> str:
-        return "the share of bits in which the item does not lack what the user has"
 
     def bits_agreed(self, query: Any, item: int) -> int:
         """The bits in which the item does not lack what the user has."""

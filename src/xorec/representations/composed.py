@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -133,13 +133,6 @@ class ComposedQueries:
         return ComposedQueries(self.words[which], self.weights[which])
 
 
-class Columns(NamedTuple):
-    """Codes by columns: bytes (G P, n), group g in rows g P .. (g + 1) P - 1; weights (G, n)."""
-
-    bytes: Bytes
-    weights: Floats
-
-
 class ComposedCodes(Coded):
     """score(u, i) = sum over the groups g of eta_ug xi_ig b_ug.d_ig.
 
@@ -152,6 +145,9 @@ class ComposedCodes(Coded):
     """
 
     kind = "composed-codes"
+    score_description = (
+        "the agreement of each pair of short codes, by the user's and the item's weights"
+    )
     schema: ClassVar[Schema] = {
         "bits": Codes.schema["bits"],
         "user_codes": Codes.schema["user_codes"],
@@ -181,27 +177,19 @@ class ComposedCodes(Coded):
                 )
             if not np.isfinite(weights).all():
                 raise DataError(f"the {name} weights have NaN or infinity among them.")
+        self.groups, self.group_bits = groups, bits // groups
+        """G and r."""
         self.user_weights = np.asarray(user_weights, dtype=np.float32)
         self.item_weights = np.asarray(item_weights, dtype=np.float32)
-
-    @property
-    def groups(self) -> int:
-        """G, the number of groups."""
-        return int(self.item_weights.shape[1])
-
-    @property
-    def group_bits(self) -> int:
-        """r, the bits of one group."""
-        return self.bits // self.groups
 
     def queries(self, users: Rows) -> ComposedQueries:
         return ComposedQueries(self.user_rows[users], self.user_weights[users])
 
     @cached_property
-    def item_columns(self) -> Columns:
-        """The items by columns."""
+    def item_columns(self) -> tuple[Bytes, Floats]:
+        """Bytes (G P, m), group g in rows g P .. (g + 1) P - 1, and weights (G, m)."""
         as_bytes = group_bytes(self.item_rows, self.bits, self.groups)
-        return Columns(np.ascontiguousarray(as_bytes.T), np.ascontiguousarray(self.item_weights.T))
+        return np.ascontiguousarray(as_bytes.T), np.ascontiguousarray(self.item_weights.T)
 
     def ready(self, queries: ComposedQueries) -> tuple[Bytes, Floats]:
         """Queries as kernels take them: the bytes of their groups (B, G P), weights (B, G)."""
@@ -228,10 +216,6 @@ class ComposedCodes(Coded):
         """Users in the place of items, with their own weights on both sides."""
         codes, weights = self.user_rows, self.user_weights
         return ComposedCodes(codes, codes, weights, weights, self.bits)
-
-    @property
-    def score_description(self) -> str:
-        return "the agreement of each pair of short codes, by the user's and the item's weights"
 
     def query_code(self, query: ComposedQueries) -> Words:
         code: Words = query.words[0]

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from xorec.core.arrays import as_contiguous
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_tensors
+from xorec.data.text import gather_spans
 from xorec.representations.base import Tensors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 NO_VALUES = np.zeros(0, dtype=np.float32)
-_ZERO = np.zeros(1, dtype=np.int64)
 _QUERIES: Schema = {
     "indptr": Tensor("int64", ("queries+1",), offsets_of="indices"),
     "indices": Tensor("int32", ("pairs",), rows_of="items"),
@@ -84,37 +84,29 @@ class Histories:
 
     def __getitem__(self, rows: Any) -> Histories:
         """Some of them: a slice, one row, or an array of rows."""
-        if isinstance(rows, slice) and rows.step in (None, 1):
-            first, last, _ = rows.indices(len(self))
-            last = max(first, last)
-            begin, end = int(self.indptr[first]), int(self.indptr[last])
-            indptr = self.indptr[first : last + 1] - begin
-            pairs: Any = slice(begin, end)
-        else:
-            if isinstance(rows, slice):
-                rows = np.arange(len(self))[rows]
-            chosen = rows if isinstance(rows, np.ndarray) and rows.ndim else np.atleast_1d(rows)
-            if chosen.dtype.kind == "b":
-                chosen = np.flatnonzero(chosen)
-            if len(chosen) == 1:  # without reading all users' histories
-                first = int(chosen[0]) + (len(self) if chosen[0] < 0 else 0)
-                if not 0 <= first < len(self):
-                    raise IndexError(f"row {first} of {len(self)} histories")
-                return self.row(first)
-            chosen = np.where(chosen < 0, chosen + len(self), chosen)
-            lengths = self.indptr[chosen + 1] - self.indptr[chosen]
-            indptr = np.concatenate([_ZERO, np.cumsum(lengths)])
-            shifts = np.repeat(self.indptr[chosen] - indptr[:-1], lengths)
-            pairs = np.arange(indptr[-1]) + shifts
+        if isinstance(rows, slice):
+            if rows.step in (None, 1):
+                first, last, _ = rows.indices(len(self))
+                return self._from(first, max(first, last))
+            rows = np.arange(len(self))[rows]
+        chosen = rows if isinstance(rows, np.ndarray) and rows.ndim else np.atleast_1d(rows)
+        if chosen.dtype.kind == "b":
+            chosen = np.flatnonzero(chosen)
+        if len(chosen) == 1:  # without reading all users' histories
+            first = int(chosen[0]) + (len(self) if chosen[0] < 0 else 0)
+            if not 0 <= first < len(self):
+                raise IndexError(f"row {first} of {len(self)} histories")
+            return self._from(first, first + 1)
+        pairs, indptr = gather_spans(self.indptr, np.where(chosen < 0, chosen + len(self), chosen))
         data = self.data[pairs] if len(self.data) else self.data
         return Histories(indptr, self.indices[pairs], data, self.n_items)
 
-    def row(self, b: int) -> Histories:
-        """One of them."""
-        begin, end = self.indptr[b : b + 2].tolist()
-        indptr = np.array([0, end - begin], dtype=np.int64)
+    def _from(self, first: int, last: int) -> Histories:
+        """Those from `first` up to `last`."""
+        indptr = self.indptr[first : last + 1]
+        begin, end = indptr[0], indptr[-1]
         data = self.data[begin:end] if len(self.data) else self.data
-        return Histories(indptr, self.indices[begin:end], data, self.n_items)
+        return Histories(indptr - begin, self.indices[begin:end], data, self.n_items)
 
     def toarray(self) -> npt.NDArray[np.float32]:
         """Dense, (queries, n_items)."""

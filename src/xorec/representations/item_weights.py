@@ -94,15 +94,8 @@ class ItemWeights(Representation):
         alone; n_items: how many can be recommended, where histories have more."""
         self.weights, self.items, self.history = weights, items, history
         self._speaking = items if speaking is None else speaking
-        self._n_items = int(history.shape[1]) if n_items is None else n_items
-
-    @property
-    def n_users(self) -> int:
-        return int(self.history.shape[0])
-
-    @property
-    def n_items(self) -> int:
-        return self._n_items
+        self.n_users = int(history.shape[0])
+        self.n_items = int(history.shape[1]) if n_items is None else n_items
 
     @cached_property
     def _row_of(self) -> npt.NDArray[np.int32]:

@@ -169,7 +169,8 @@ class Neighbours(Representation):
     ) -> None:
         """n_items: how many can be recommended, where postings have more rows."""
         self.postings, self.history = postings, history
-        self._n_items = postings.n_items if n_items is None else n_items
+        self.n_users = int(history.shape[0])
+        self.n_items = postings.n_items if n_items is None else n_items
 
     @classmethod
     def of(
@@ -180,14 +181,6 @@ class Neighbours(Representation):
     ) -> Neighbours:
         """From a sparse matrix (m, m) whose row i holds the weights of item i for others."""
         return cls(Postings.of(similarity, keep), history)
-
-    @property
-    def n_users(self) -> int:
-        return int(self.history.shape[0])
-
-    @property
-    def n_items(self) -> int:
-        return self._n_items
 
     @property
     def similarity(self) -> csr_array[np.float32]:

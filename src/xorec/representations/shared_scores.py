@@ -17,6 +17,7 @@ class SharedScores(Representation):
     """score(u, i) = item_scores[i], whatever the query."""
 
     kind = "shared-scores"
+    score_description = "the item's popularity, the same for every user"
     schema: ClassVar[Schema] = {
         "item_scores": Tensor("float32", ("items",)),
         "n_users": Tensor("int64", (1,), least=0),
@@ -24,15 +25,7 @@ class SharedScores(Representation):
     compares_items = False
 
     def __init__(self, item_scores: npt.NDArray[np.float32], n_users: int) -> None:
-        self.item_scores, self._n_users = item_scores, n_users
-
-    @property
-    def n_users(self) -> int:
-        return self._n_users
-
-    @property
-    def n_items(self) -> int:
-        return len(self.item_scores)
+        self.item_scores, self.n_users, self.n_items = item_scores, n_users, len(item_scores)
 
     def queries(self, users: Rows) -> Rows:
         return users
@@ -46,12 +39,8 @@ class SharedScores(Representation):
             "take one that learns from pairs, for example item-knn."
         )
 
-    @property
-    def score_description(self) -> str:
-        return "the item's popularity, the same for every user"
-
     def tensors(self) -> Tensors:
-        return {"item_scores": self.item_scores, "n_users": np.array([self._n_users])}
+        return {"item_scores": self.item_scores, "n_users": np.array([self.n_users])}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:

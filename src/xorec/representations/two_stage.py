@@ -117,7 +117,8 @@ class TwoStage(Representation):
             raise DataError("two stages need vectors or item weights for the second.")
         if vectors is not None:
             vectors.check(codes)
-        n, m = codes.n_users, codes.n_items
+        n, m = self.n_users, self.n_items = codes.n_users, codes.n_items
+        self.code_length = codes.bits
         if weights is not None and (weights.n_users, weights.n_items) != (n, m):
             raise DataError(
                 f"there are item weights of {weights.n_users} users and {weights.n_items} items, "
@@ -138,14 +139,6 @@ class TwoStage(Representation):
     def with_blend(self, blend: float) -> TwoStage:
         """Two stages with another weight of the vectors."""
         return TwoStage(self.codes, self.vectors, self.weights, self.sources, blend)
-
-    @property
-    def n_users(self) -> int:
-        return self.codes.n_users
-
-    @property
-    def n_items(self) -> int:
-        return self.codes.n_items
 
     def queries(self, users: Rows) -> TwoStageQueries:
         rows: Rows | slice = users
@@ -232,10 +225,6 @@ class TwoStage(Representation):
             return weights
         vectors = self.vectors.description
         return f"{weights}, plus {self.blend:.3g} times {vectors}" if weights else vectors
-
-    @property
-    def code_length(self) -> int:
-        return self.codes.bits
 
     def query_code(self, query: Any) -> Words:
         return self.codes.query_code(query.codes)

@@ -25,19 +25,12 @@ class _FloatRows(Representation):
     def __init__(self, user_vectors: Floats, item_vectors: Floats) -> None:
         self.user_vectors = float_rows(user_vectors, "user_vectors")
         self.item_vectors = float_rows(item_vectors, "item_vectors")
+        self.n_users, self.n_items = len(self.user_vectors), len(self.item_vectors)
         lengths = self.user_vectors.shape[1], self.item_vectors.shape[1]
         if lengths[0] != lengths[1]:
             raise DataError(
                 f"the users' vectors have {lengths[0]} numbers but the items' {lengths[1]}."
             )
-
-    @property
-    def n_users(self) -> int:
-        return len(self.user_vectors)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.item_vectors)
 
     def queries(self, users: Rows) -> Floats:
         return self.user_vectors[users]
@@ -128,9 +121,7 @@ class Distances(_FloatRows):
         """Users near each other are alike."""
         return Distances(self.user_vectors, self.user_vectors)
 
-    @property
-    def score_description(self) -> str:
-        return "minus the squared distance between the user's and the item's vector"
+    score_description = "minus the squared distance between the user's and the item's vector"
 
 
 def _squared_norms(rows: Floats) -> Floats:

@@ -90,8 +90,6 @@ def keep_block(scores: Any, first: int, checks: Any, best: Any, count: int) -> i
     return count
 
 
-Arrays = tuple[Any, ...]
-"""NumPy arrays."""
 _TOGETHER = 32
 
 
@@ -100,16 +98,14 @@ class Part:
     """Some items in tie order: their rows (n,), and arrays (c, n) with a column for each."""
 
     rows: Rows
-    columns: Arrays
+    columns: tuple[Any, ...]
 
     def at(self, positions: npt.NDArray[np.integer]) -> Part:
-        """Some of them."""
         columns = tuple(np.ascontiguousarray(array[:, positions]) for array in self.columns)
         return Part(self.rows[positions], columns)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both."""
         return self.rows.nbytes + sum(int(array.nbytes) for array in self.columns)
 
 
@@ -121,8 +117,9 @@ class BlockIndex(Index):
 
     _prepared = Part
 
-    def __init__(self, columns: Arrays, tie_rank: TieRank) -> None:
-        """columns: arrays (c, m), the items by row."""
+    def __init__(self, codes: Any, columns: tuple[Any, ...], tie_rank: TieRank) -> None:
+        """codes: the representation; columns: arrays (c, m), its items by row."""
+        self.codes = codes
         self.tie_rank = check_tie_rank(tie_rank, columns[0].shape[1])
         self.all = Part(np.arange(len(self.tie_rank), dtype=np.int32), columns).at(
             inverse(self.tie_rank)
@@ -139,17 +136,12 @@ class BlockIndex(Index):
         """The scores (B, n) of the items of a part."""
 
     @property
-    @abstractmethod
-    def score_description(self) -> str:
-        """What a score is."""
-
-    @property
     def nbytes(self) -> int:
         return self.all.nbytes + self.tie_rank.nbytes
 
     def explain(self) -> str:
         each = self.nbytes / max(1, len(self.tie_rank))
-        return f"scan of all scores: {self.score_description}; {each:.1f} bytes an item"
+        return f"scan of all scores: {self.codes.score_description}; {each:.1f} bytes an item"
 
     def item_filter(self, items: npt.NDArray[Any]) -> Part:
         positions = np.unique(self.tie_rank[check_choice(items, len(self.tie_rank))])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.errors import DataError
 from xorec.core.kernels import kernel
@@ -20,16 +19,9 @@ from xorec.search.filters import Filters
 from xorec.search.hits import Nearest, Numbers
 
 if TYPE_CHECKING:
+    from xorec.representations.codebooks import Codebooks
+    from xorec.representations.codes import Codes
     from xorec.representations.composed import ComposedCodes
-
-
-class ComposedItems(NamedTuple):
-    """columns (G P, n), weights (G, n), rows (n,): items in tie order, `size` bits a group."""
-
-    columns: npt.NDArray[np.uint8]
-    weights: npt.NDArray[np.float32]
-    size: int
-    rows: npt.NDArray[np.int32]
 
 
 @kernel
@@ -38,8 +30,9 @@ def scan_composed(
 ) -> None:
     """The best items of the queries `which` into `nearest`.
 
-    items: `ComposedItems`. queries: (words (B, G P), etas (B, G)). scratch: see `scratch_for`.
-    `which` should hold few queries: a block stays in the fast cache while they all pass over it.
+    items: (columns (G P, n), weights (G, n), bits of a group, rows (n,)), in tie order. queries:
+    (words (B, G P), etas (B, G)). scratch: see `scratch_for`. `which` should hold few queries: a
+    block stays in the fast cache while they all pass over it.
     """
     (columns, weights, size, rows), (words, etas), (keys, counts) = items, queries, nearest
     scores = np.empty(BLOCK, dtype=np.float32)
@@ -60,21 +53,13 @@ class ComposedIndex(BlockIndex):
     """The columns are the bytes of the groups and the items' weights."""
 
     def __init__(self, codes: ComposedCodes, tie_rank: TieRank) -> None:
-        super().__init__(codes.item_columns, tie_rank)
-        self.codes = codes
-
-    @property
-    def score_description(self) -> str:
-        return self.codes.score_description
-
-    def _ready(self, queries: Any) -> Any:
-        return queries
+        super().__init__(codes, codes.item_columns, tie_rank)
 
     def _scan(
         self, part: Part, queries: Any, filters: Filters, nearest: Nearest
     ) -> Callable[[Numbers], object]:
         (columns, weights), size = part.columns, self.codes.group_bits
-        items, ready = ComposedItems(columns, weights, size, part.rows), self.codes.ready(queries)
+        items, ready = (columns, weights, size, part.rows), self.codes.ready(queries)
 
         def scan(which: Numbers) -> None:
             scan_composed(items, ready, which, filters, scratch_for(size), nearest)
@@ -164,42 +149,14 @@ def any_above_its(sums: Any, begin: Any, end: Any, bounds: Any) -> Any:
     return above != 0
 
 
-class LookedUp(Protocol):
-    """A representation whose score is the sum over s of tables(query)[s, columns[s, item]].
+class LookUpIndex(BlockIndex):
+    """A score is the sum over s of tables(query)[s, columns[s, item]]; queries are vectors.
 
-    Queries are vectors.
+    columns (S, n): the items' bytes; tables (B, S, 256): of queries.
     """
 
-    @property
-    def columns(self) -> npt.NDArray[np.uint8]:
-        """The items, (S, m)."""
-        ...
-
-    def tables(self, queries: Any) -> npt.NDArray[np.float32]:
-        """The tables of queries, (B, S, 256)."""
-        ...
-
-    @property
-    def query_length(self) -> int:
-        """Numbers of a query."""
-        ...
-
-    @property
-    def score_description(self) -> str:
-        """What a score is."""
-        ...
-
-
-class LookUpIndex(BlockIndex):
-    """The columns are the items' bytes."""
-
-    def __init__(self, codes: LookedUp, tie_rank: TieRank) -> None:
-        super().__init__((codes.columns,), tie_rank)
-        self.codes = codes
-
-    @property
-    def score_description(self) -> str:
-        return self.codes.score_description
+    def __init__(self, codes: Codes | Codebooks, tie_rank: TieRank) -> None:
+        super().__init__(codes, (codes.columns,), tie_rank)
 
     def _ready(self, queries: Any) -> Any:
         vectors = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)

@@ -50,12 +50,8 @@ def check_lists(
     indptr, indices = (whole_numbers(part, what) for part in lists)
     if len(indptr) != queries + 1:
         raise DataError(f"{what} has {len(indptr) - 1} lists but there are {queries} queries.")
-    if queries == 1:
-        whole = 0 <= indptr[0] <= indptr[1] <= len(indices)
-    else:
-        whole = indptr[0] >= 0 and indptr[-1] <= len(indices)
-        whole = whole and not (indptr[1:] < indptr[:-1]).any()
-    if not whole:
+    inside = indptr[0] >= 0 and indptr[-1] <= len(indices)
+    if not inside or (indptr[1:] < indptr[:-1]).any():
         raise DataError(f"the lists of {what} do not rise from 0 to its {len(indices)} rows.")
     if indices.dtype.itemsize > 4 and len(indices):  # what int32 cannot hold would be another row
         check_rows(indices, 2**31, what)

@@ -1,4 +1,4 @@
-"""Index: the exact search of a representation, whatever it is; one base holds the checks."""
+"""Index, the exact search of a representation, and ScoreIndex, that of any by all its scores."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
-from xorec.search.filters import Filters, ItemChoice, check_choice, check_lists, make_filters
+from xorec.search.filters import (
+    Filters,
+    ItemChoice,
+    Rows,
+    check_choice,
+    check_lists,
+    check_range,
+    make_filters,
+)
 from xorec.search.hits import FIRST_QUERIES, Exclude, Hits, no_hits
+from xorec.search.top_k import top_k, top_k_row
 
 
 class SavedIndex(NamedTuple):
@@ -86,9 +95,9 @@ class Index(ABC):
             search = self._first if self._is_first(count) else self._best
             return search(queries, k, filters, allow, pool)
 
-    @abstractmethod
     def _ready(self, queries: Any) -> Any:
         """Queries, checked: a row for each."""
+        return queries
 
     @abstractmethod
     def _best(self, queries: Any, k: int, filters: Filters, choice: Any, pool: ThreadPool) -> Hits:
@@ -145,6 +154,65 @@ class Index(ABC):
         """Bytes of everything that the search keeps for items: nothing of users."""
 
 
+BLOCK_BYTES = 24 << 20
+"""Scores of one block, about: see `evaluation.rankings`."""
+
+
+class ScoreIndex(Index):
+    """One product (BLAS, where the representation is of vectors) and one selection for a block.
+
+    A single query is ranked in plain NumPy, so that a fresh process need not load numba.
+    """
+
+    def __init__(self, representation: Representation, tie_rank: TieRank) -> None:
+        self.representation, self.tie_rank = representation, tie_rank
+
+    @property
+    def nbytes(self) -> int:
+        return self.representation.item_nbytes + self.tie_rank.nbytes
+
+    def explain(self) -> str:
+        return f"all scores: {self.representation.score_description}"
+
+    def _ready(self, queries: Any) -> Any:
+        return queries if hasattr(queries, "shape") else np.asarray(queries)
+
+    def _best(self, queries: Any, k: int, filters: Filters, choice: Any, pool: ThreadPool) -> Hits:
+        check_range(filters.indices, len(self.tie_rank), "exclude")
+        count, denied = queries.shape[0], filters.denied
+        if choice is not None:
+            hidden = choice.allow_mask[self.tie_rank] == 0
+            hidden[denied] = True
+            denied = np.flatnonzero(hidden).astype(np.int32)
+        hits = no_hits(count, k)
+        size = int(np.clip(BLOCK_BYTES // (4 * max(1, len(self.tie_rank))), 8, 1024))
+
+        def work(piece: int) -> None:
+            part = slice(piece * size, min(count, piece * size + size))
+            lists = _lists(filters, part, denied)
+            found = top_k(self.representation.score(queries[part]), k, self.tie_rank, lists)
+            hits.items[part], hits.scores[part] = found.items, found.scores
+            hits.counts[part] = found.counts
+
+        with one_blas_thread():
+            if count == 1:
+                scores, own = self.representation.score(queries)[0], filters.of(0)
+                excluded = np.union1d(denied, own) if len(denied) else own
+                hits.put(0, *top_k_row(scores, max(1, k), self.tie_rank, excluded))
+            else:
+                pool.map(-(-count // size), work)
+        return hits
+
+
+def _lists(filters: Filters, part: slice, denied: Rows) -> Exclude:
+    """The lists of the queries of a block, with what no query may show."""
+    indptr = filters.indptr[part.start : part.stop + 1]
+    if not len(denied):
+        return indptr - indptr[0], filters.indices[indptr[0] : indptr[-1]]
+    lists = [np.union1d(denied, filters.of(b)) for b in range(part.start, part.stop)]
+    return np.cumsum([0, *map(len, lists)]), np.concatenate([denied[:0], *lists])
+
+
 INDEXES = {
     "codes": ("xorec.search.hamming.index", "HammingIndex"),
     "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
@@ -154,9 +222,7 @@ INDEXES = {
     "composed-codes": ("xorec.search.code_scores", "ComposedIndex"),
     "neighbours": ("xorec.search.postings", "PostingIndex"),
 }
-"""Kind of representation: (module, class)."""
-ANY = ("xorec.search.score_index", "ScoreIndex")
-"""Of all other kinds."""
+"""Kind of representation: (module, class); all other kinds have a `ScoreIndex`."""
 
 
 def index_of(
@@ -167,7 +233,7 @@ def index_of(
 ) -> Index:
     """The best index for a representation: by its codes where it has them, else over all scores.
 
-    saved: an index that a file has kept; it is not built anew then. threads: to build it, or to
+    saved: an index that a file has kept; then it is not built again. threads: to build it, or to
     check it; None for all cores.
 
     >>> import numpy as np
@@ -180,6 +246,6 @@ def index_of(
     kind: str = representation.kind
     if kind == "codes" and getattr(representation, "user_vectors", None) is not None:
         kind = "codes of float users"
-    module, name = INDEXES.get(kind, ANY)
+    module, name = INDEXES.get(kind, (__name__, "ScoreIndex"))
     index: Index = getattr(import_module(module), name).of(representation, tie_rank, saved, threads)
     return index

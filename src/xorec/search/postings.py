@@ -30,6 +30,7 @@ from xorec.search.filters import ALLOW_ALL, Choice, Filters, ItemChoice, check_t
 from xorec.search.hits import LONG_LIST, Hits, empty_nearest, no_hits
 from xorec.search.index import Index
 from xorec.search.top_k import (
+    bisect_bound,
     contains,
     insert_sorted,
     inverse,
@@ -42,7 +43,6 @@ from xorec.search.top_k import (
 _INFINITY = np.int32(0x7F800000)
 """The bits of infinity: those of what is above are no number."""
 _ONE, _ZERO = np.uint64(1), np.int32(0)
-_EIGHTH = 3
 
 
 @kernel
@@ -92,7 +92,7 @@ def best_slots(bits: Any, found: int, need: int) -> Any:
         maxima[:] = bits[:found]
     else:
         line_maxima(bits, maxima)
-    least = bound_for(maxima, need, need >> _EIGHTH)
+    least = bound_for(maxima, need, need >> 3)
     slots, count = np.empty(found + 1, dtype=np.int32), np.uint64(0)
     for line in range(np.uint64(len(maxima))):
         if maxima[line] >= least:
@@ -106,28 +106,13 @@ def best_slots(bits: Any, found: int, need: int) -> Any:
 
 @kernel
 def bound_for(values: Any, need: int, spare: int) -> Any:
-    """The bits of a bound above zero that `need` of these reach, or all that are above zero.
-
-    At most `spare` more do, where values differ; none at all: the largest such bound. Bisection:
-    counting is one pass over vectors without a branch.
-    """
-    low: Any = np.int64(1)
+    """The bits of a bound above zero that few of these reach, or all above zero: `bisect_bound`."""
     high: Any = np.int64(1)
     for at in range(np.uint64(len(values))):
         high = max(high, np.int64(values[at]) + 1)
     if high > np.int64(_INFINITY) + 1:  # no number: it may stand before others in its line
         return np.int32(1)
-    reaching: Any = len(values)
-    while high - low > 1 and (spare == 0 or reaching > need + spare):
-        middle = (low + high) >> 1
-        bound, count = np.int32(middle), np.int32(0)
-        for at in range(np.uint64(len(values))):
-            count += np.int32(values[at] >= bound)
-        if count < need:
-            high = middle
-        else:
-            low, reaching = middle, np.int64(count)
-    return np.int32(low)
+    return np.int32(bisect_bound(values, need, spare, np.int64(1), high))
 
 
 @kernel

@@ -21,7 +21,7 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError
 from xorec.core.kernels import kernel
 from xorec.data.tie_rank import TieRank
-from xorec.search.hits import Exclude, Hits, Nearest
+from xorec.search.hits import Exclude, Hits, Nearest, no_hits
 
 WORST = np.uint64(0xFFFFFFFFFFFFFFFF)
 """After every key: the last of a list that is not full."""
@@ -80,14 +80,6 @@ class TieRanks(NamedTuple):
 
     tie_rank: Items
     item_at: Items
-
-
-class BestRows(NamedTuple):
-    """Room for the best items of rows: items, scores (B, k), counts (B,)."""
-
-    items: Items
-    scores: Row
-    counts: npt.NDArray[np.int64]
 
 
 @kernel
@@ -155,6 +147,16 @@ def select(values: Any, n: int, k: int) -> None:
 
 
 @kernel
+def put_first(keys: Any, count: int, k: int) -> int:
+    """Put the first k of keys[:count], in order, before the others; returns how many these are."""
+    kept = min(k, count)
+    if kept < count:
+        select(keys, count, kept)
+    keys[:kept].sort()
+    return kept
+
+
+@kernel
 def rising(bits: Any) -> Any:
     """The bits of a float as an integer that rises with it, and back again (-0 below 0)."""
     return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
@@ -173,24 +175,30 @@ def chunk_maxima(row: Row, maxima: Items) -> None:
 
 
 @kernel
-def bound_for(maxima: Items, need: int) -> Any:
-    """A bound that at least `need` of the maxima reach, and few more where they differ: bisection.
+def bisect_bound(values: Any, need: int, spare: int, low: Any, high: Any) -> Any:
+    """A bound from `low` on that `need` values reach and at most `spare` more, where they differ.
 
-    Counting is one pass over vectors without a branch, so this beats selecting.
+    `low` where fewer reach it; `high`: above all values. Counting is one pass over vectors without
+    a branch, so this beats selecting.
     """
-    low, high = np.int64(maxima.min()), np.int64(maxima.max()) + 1
-    while high - low > 1:
+    reaching: Any = len(values)
+    while high - low > 1 and reaching > need + spare:
         middle = (low + high) >> 1
-        bound = np.int32(middle)
-        count = np.int32(0)
-        for chunk in range(len(maxima)):
-            count += np.int32(maxima[chunk] >= bound)
+        bound, count = np.int32(middle), np.int32(0)
+        for at in range(np.uint64(len(values))):
+            count += np.int32(values[at] >= bound)
         if count < need:
             high = middle
         else:
-            low = middle
-            if count <= need + (need >> 3):
-                break
+            low, reaching = middle, np.int64(count)
+    return low
+
+
+@kernel
+def bound_for(maxima: Items, need: int) -> Any:
+    """A bound that at least `need` of the maxima reach, and few more where they differ."""
+    low, high = np.int64(maxima.min()), np.int64(maxima.max()) + 1
+    low = bisect_bound(maxima, need, need >> 3, low, high)
     return np.int32(-1 if low == 0 else low)  # -1 is minus zero
 
 
@@ -252,10 +260,7 @@ def best_keys(
     for at in range(found):
         item = items[at]
         keys[at] = score_key(row[item]) | np.uint64(tie_rank[item])
-    kept = min(k, found)
-    if kept < found:
-        select(keys, found, kept)
-    keys[:kept].sort()
+    put_first(keys, found, k)
     return found
 
 
@@ -263,10 +268,11 @@ def best_keys(
 def top_k_rows(scores: Any, ranks: Any, exclude: Any, best: Any) -> None:
     """The k best items of each row of `scores` (B, m) into `best`.
 
-    ranks: `TieRanks`; best: `BestRows`. exclude: (indptr, indices); the excluded items of row b are
-    `indices[indptr[b]:indptr[b + 1]]`, ascending.
+    ranks: `TieRanks`; best: items, scores (B, k), counts (B,). exclude: (indptr, indices); the
+    excluded items of row b are `indices[indptr[b]:indptr[b + 1]]`, ascending.
     """
-    (indptr, indices), m, k = exclude, scores.shape[1], best.items.shape[1]
+    (indptr, indices), (items, values, counts) = exclude, best
+    m, k = scores.shape[1], items.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
     maxima = np.empty((m + CHUNK - 1) // CHUNK, dtype=np.int32)
@@ -276,10 +282,9 @@ def top_k_rows(scores: Any, ranks: Any, exclude: Any, best: Any) -> None:
         found = best_keys(row, k, excluded, ranks.tie_rank, keys, candidates, maxima)
         kept = min(k, found)
         for at in range(kept):
-            item = ranks.item_at[np.int64(keys[at] & np.uint64(0xFFFFFFFF))]
-            best.items[b, at] = item
-            best.scores[b, at] = row[item]
-        best.counts[b] = kept
+            item = ranks.item_at[np.int64(keys[at] & POSITION)]
+            items[b, at], values[b, at] = item, row[item]
+        counts[b] = kept
 
 
 _BLOCKS = 256
@@ -298,26 +303,20 @@ def top_k(
     >>> top_k(scores, 2, tie_rank=np.array([0, 2, 1], dtype=np.int32)).items
     array([[2, 1]], dtype=int32)
     """
-
     scores = np.ascontiguousarray(scores, dtype=np.float32)
     rows, m = scores.shape
     _check_tie_rank(tie_rank, m)
-    width = min(positive_int(k), m)
+    hits = no_hits(rows, min(positive_int(k), m))
     indptr, indices = exclude or (np.zeros(rows + 1, np.int64), np.zeros(0, np.int32))
     if len(indptr) != rows + 1:
         raise DataError(f"exclude has {len(indptr) - 1} rows but the scores have {rows}.")
-    best = BestRows(
-        np.zeros((rows, width), np.int32),
-        np.zeros((rows, width), np.float32),
-        np.zeros(rows, np.int64),
-    )
     ranks = TieRanks(np.ascontiguousarray(tie_rank, dtype=np.int32), inverse(tie_rank))
     lists = (
         np.ascontiguousarray(indptr, dtype=np.int64),
         np.ascontiguousarray(indices, dtype=np.int32),
     )
-    top_k_rows(scores, ranks, lists, best)
-    return Hits(*best)
+    top_k_rows(scores, ranks, lists, (hits.items, hits.scores, hits.counts))
+    return hits
 
 
 def top_k_row(

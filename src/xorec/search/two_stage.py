@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int
 from xorec.core.kernels import is_first_query
+from xorec.core.schema import Tensor, check_tensors
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import NO_SCALES, Representation, Rows, Scores
@@ -100,10 +101,14 @@ class TwoStageIndex(Index):
             hamming = HammingIndex.of(learned.codes, tie_rank, None, threads)
             table = item_table(hamming, width, threads or available_threads())
             return cls(hamming, learned, table)
-        rest = {name: array for name, array in saved.tensors.items() if name != _TABLE}
-        kept = saved._replace(tensors=rest)
-        hamming = HammingIndex.of(learned.codes, tie_rank, kept, threads)
-        return cls(hamming, learned, _checked_table(saved, learned.n_items, width))
+        rest = dict(saved.tensors)
+        table = rest.pop(_TABLE, np.zeros((learned.n_items, 0), dtype=np.int32))
+        hamming = HammingIndex.of(learned.codes, tie_rank, SavedIndex(rest, saved.checked), threads)
+        if width:
+            schema = {_TABLE: Tensor("int32", ("items", width), rows_of="items")}
+            sizes = {"items": learned.n_items}
+            check_tensors({_TABLE: table}, schema, sizes, values=not saved.checked)
+        return cls(hamming, learned, as_contiguous(table))
 
     @property
     def nbytes(self) -> int:
@@ -118,14 +123,11 @@ class TwoStageIndex(Index):
         ways += [each] if neighbours else []
         return f"{', '.join(ways)}; then {self.learned.score_description}"
 
-    def _ready(self, queries: TwoStageQueries) -> TwoStageQueries:
-        return queries
-
     def _search_alone(self, query: TwoStageQueries, k: Any, exclude: Exclude | None) -> Hits | None:
         """For one query and what it has seen. With cold caches, each question costs a while."""
         if self._first_queries or len(query) != 1:
             return None
-        single, size = self.hamming.single, self._size(positive_int(k))
+        single, size = self.hamming.single, max(self.learned.sources.near, positive_int(k))
         if single is None or not single.takes(query.codes, size):
             return None
         filters = make_filters(1, exclude, None, len(self.tie_rank))
@@ -159,10 +161,6 @@ class TwoStageIndex(Index):
         )
         return score_hits(nearest, self._ties.item_at)
 
-    def _size(self, k: int) -> int:
-        """How many of the nearest codes are looked for."""
-        return max(self.learned.sources.near, k)
-
     def find(self, queries: TwoStageQueries, k: int, filters: Filters, pool: ThreadPool) -> Found:
         """The candidates among which the best `k` are looked for."""
         near, filters = self._near(queries, k, filters, None, pool)
@@ -175,7 +173,7 @@ class TwoStageIndex(Index):
         check_range(filters.indices, len(self.tie_rank), "exclude")
         near = self.hamming.search(
             queries.codes,
-            self._size(k),
+            max(self.learned.sources.near, k),
             exclude=filters.exclude,
             allow=choice,
             deny=filters.denied,
@@ -193,11 +191,8 @@ class TwoStageIndex(Index):
             return self._collect_one(queries, near[0][0, : near[1][0]], filters)
         count, sources = len(queries), self._sources
         shape = (count, near[0].shape[1] + sources.best + sources.neighbours)
-        found = Found(
-            np.empty(shape, dtype=np.int32),
-            np.empty(count, dtype=np.int64),
-            np.empty(shape, dtype=np.float32),
-        )
+        items, sums = np.empty(shape, np.int32), np.empty(shape, np.float32)
+        found = Found(items, np.empty(count, np.int64), sums)
         sources = sources._replace(histories=_histories_of(queries))
 
         def work(begin: int, end: int) -> None:
@@ -282,17 +277,6 @@ class TwoStageIndex(Index):
         """What a file keeps: the tensors of the Hamming index, and the nearest of each item."""
         table = self._sources.table
         return {**self.hamming.tensors(), **({_TABLE: table} if table.size else {})}
-
-
-def _checked_table(saved: SavedIndex, items: int, width: int) -> npt.NDArray[np.int32]:
-    """The table that a file has kept; its values are looked at unless they were."""
-    from xorec.core.schema import Tensor, check_tensors
-
-    table = saved.tensors.get(_TABLE, np.zeros((items, 0), dtype=np.int32))
-    schema: Mapping[str, Tensor] = {_TABLE: Tensor("int32", ("items", width), rows_of="items")}
-    if width:
-        check_tensors({_TABLE: table}, schema, {"items": items}, values=not saved.checked)
-    return as_contiguous(table)
 
 
 ServedScores = Callable[[Rows, Exclude], Scores]

@@ -21,7 +21,7 @@ from xorec.representations.neighbours_kernels import (
 from xorec.representations.ranking_vectors import product
 from xorec.search.filters import Filters
 from xorec.search.postings import best_sums, hide
-from xorec.search.top_k import POSITION, TieRanks, score_key, score_of, select
+from xorec.search.top_k import POSITION, TieRanks, put_first, score_key, score_of, select
 
 
 class ItemSources(NamedTuple):
@@ -224,16 +224,6 @@ def best_of(scores: Any, found: Any, tie_rank: Any, begin: int, end: int, neares
         kept = put_first(keys, count, nearest.keys.shape[1])
         nearest.keys[b, :kept] = keys[:kept]
         nearest.counts[b] = kept
-
-
-@kernel
-def put_first(keys: Any, count: int, k: int) -> int:
-    """Put the first k of keys[:count], in order, before the others; returns how many these are."""
-    kept = min(k, count)
-    if kept < count:
-        select(keys, count, kept)
-    keys[:kept].sort()
-    return kept
 
 
 @kernel

@@ -8,7 +8,6 @@ import pytest
 from xorec.core.errors import DataError
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.mih import check_tables
-from xorec.search.hamming.segment import are_inverse, has_each_once
 
 
 @pytest.mark.parametrize("bits", [61, 67])
@@ -62,17 +61,3 @@ def test_tables_copy_short_codes_into_short_words(bits: int, each: int) -> None:
             DataError, match=r"index\.copies has words that 33 bits do not fit into"
         ):
             check_tables(short, index.catalogue.segments[0].segment, None)
-
-
-def test_each_row_and_rank_is_there_once() -> None:
-    rng = np.random.default_rng(1)
-    rows = rng.permutation(200).astype(np.int32)
-    ranks = np.argsort(rows).astype(np.int32)
-    assert are_inverse(rows, ranks, 0, 200)
-    assert has_each_once(rows, np.arange(200, dtype=np.int32))
-    for value in (-1, 200, 2**31 - 1, -(2**31), rows[8]):
-        wrong = rows.copy()
-        wrong[7] = value
-        assert not has_each_once(wrong, np.arange(200, dtype=np.int32))
-        assert not are_inverse(wrong, ranks, 0, 200)
-        assert not are_inverse(rows, np.where(np.arange(200) == 7, value, ranks), 0, 200)

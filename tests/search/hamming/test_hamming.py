@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from tests.support.nearest import check_nearest, low_rank
 from xorec.core.errors import DataError, OptionError
+from xorec.search.filters import no_filters
 from xorec.search.hamming.index import HammingIndex
+from xorec.search.hamming.lut import SevenBitTables
 from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.mih_probe import probe, probe_one
-from xorec.search.hamming.mih_tables import bytes_for, rings_of, substrings
-from xorec.search.hamming.segment import scan_cost
+from xorec.search.hamming.mih_tables import bytes_for
+from xorec.search.hamming.scan import LinearScan
 from xorec.testing.indexes import CodeIndexTests, best, make_codes, often, same
 
 Words = npt.NDArray[np.uint64]
@@ -68,6 +70,43 @@ class TestTablesThatMayNotSwitch(CodeIndexTests):
         return HammingIndex(items, bits, tie_rank, method="mih", threads=1)
 
 
+def names(index: HammingIndex) -> list[str]:
+    return [one.name for one in index.catalogue.segments[0].strategies]
+
+
+def test_who_competes_for_a_batch() -> None:
+    short = make_codes(np.random.default_rng(0), 3000, 20, "spread")
+    long = make_codes(np.random.default_rng(0), 3000, 64, "spread")
+    assert names(HammingIndex(short, 20)) == ["scan", "lut"]
+    assert names(HammingIndex(short, 20, method="scan")) == ["scan", "lut"]
+    assert names(HammingIndex(short, 20, method="mih")) == ["mih"]
+    assert names(HammingIndex(short, 20, distance="masked")) == ["scan"]
+    assert names(HammingIndex(long, 64)) == ["scan"]
+    built = HammingIndex(short, 20, method="mih")
+    again = HammingIndex.from_tensors(built.tensors(), short, 20, built.tie_rank)
+    assert names(again) == ["mih", "lut"]
+    assert set(built.tensors()) == {
+        "rows", "planes", "firsts", "starts", "full", "before", "places", "copies"
+    }  # fmt: skip
+
+
+def test_tables_never_cost_more_than_the_scan_they_give_up_to() -> None:
+    codes = make_codes(np.random.default_rng(0), 3000, 20, "spread")
+    (mih,) = HammingIndex(codes, 20, method="mih").catalogue.segments[0].strategies
+    assert isinstance(mih, MultiIndexHashing)
+    for k in (1, 10, 1000):
+        assert mih.cost(100, k) <= LinearScan(mih.segment).cost(100, k)
+
+
+def test_look_up_tables_leave_what_they_cannot_do_to_the_scan() -> None:
+    codes = make_codes(np.random.default_rng(0), 3000, 20, "spread")
+    scan, lut = HammingIndex(codes, 20).catalogue.segments[0].strategies
+    assert isinstance(lut, SevenBitTables)
+    none: Any = no_filters(1)
+    keys = [one.within(codes[0], 4, none, 0) for one in (scan, lut)]
+    np.testing.assert_array_equal(keys[0], keys[1])
+
+
 def test_the_chooser_takes_tables_where_they_pay_and_says_so() -> None:
     codes = low_rank(np.random.default_rng(0), 120_000, 64)
     index = HammingIndex(codes, 64)
@@ -78,16 +117,7 @@ def test_the_chooser_takes_tables_where_they_pay_and_says_so() -> None:
     assert few.explain().startswith("scan: there are few items")
     uniform = make_codes(np.random.default_rng(0), 120_000, 256, "spread")
     assert HammingIndex(uniform, 256).explain().startswith("scan: least expected")
-
-
-def test_a_hopeless_query_is_scanned() -> None:
-    """Far from everything: its rings would be endless."""
-    codes = low_rank(np.random.default_rng(0), 120_000, 64)
-    index = HammingIndex(codes, 64, method="mih")
-    far = np.stack([~codes[5], codes[5]])
-    tie_rank = np.arange(len(codes), dtype=np.int32)
-    hits = index.search(far, 10)
-    check_nearest(hits, codes, far, tie_rank, 10)
+    assert HammingIndex(codes, 64, threads=1).explain() == index.explain()  # counted, not timed
 
 
 def test_a_query_that_is_scanned_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,26 +159,6 @@ def test_memory_is_bounded_by_the_option() -> None:
     same(tight.search(codes[:5], 10), free.search(codes[:5], 10))
 
 
-def test_the_plan_counts_and_does_not_time() -> None:
-    codes = low_rank(np.random.default_rng(0), 120_000, 64)
-    assert HammingIndex(codes, 64).explain() == HammingIndex(codes, 64, threads=1).explain()
-    assert scan_cost(2_000_000, 64) == 2 * scan_cost(1_000_000, 64)
-
-
-@pytest.mark.parametrize(("bits", "tables"), [(64, 3), (20, 1), (100, 7), (1024, 40)])
-def test_substrings_cover_all_bits_and_rings_hold_each_mask_once(bits: int, tables: int) -> None:
-    begins, widths = substrings(bits, tables)
-    assert begins.tolist() == [0, *np.cumsum(widths)[:-1].tolist()]
-    assert widths.sum() == bits
-    rings, masks = rings_of(widths)
-    assert len(set(masks.tolist())) == len(masks)
-    for radius, row in enumerate(rings.tolist()):
-        for width, size in zip(widths.tolist(), row[:-1], strict=True):
-            part = masks[row[-1] : row[-1] + size]
-            assert (np.bitwise_count(part) == radius).all()
-            assert not size or part.max() < 1 << width
-
-
 def test_a_thousand_bits() -> None:
     rng = np.random.default_rng(0)
     codes, queries = make_codes(rng, 300, 1024, "clusters"), make_codes(rng, 3, 1024, "clusters")
@@ -156,6 +166,11 @@ def test_a_thousand_bits() -> None:
     for method in ("scan", "mih"):
         hits = HammingIndex(codes, 1024, tie_rank, method=method).search(queries, 10)
         check_nearest(hits, codes, queries, tie_rank, 10)
+    masked = HammingIndex(codes, 1024, tie_rank, distance="masked")
+    for words in (16, 4, 1):  # of the bits only few are set
+        queries[0, words:] = 0
+        rows, _ = best(np.bitwise_count(queries[0] & ~codes).sum(axis=1), tie_rank, 10, set())
+        assert masked.search(queries, 10).items[0].tolist() == rows
 
 
 def test_the_same_planes_serve_both_distances() -> None:
@@ -172,40 +187,23 @@ def test_the_same_planes_serve_both_distances() -> None:
     assert masked.explain().startswith("scan: masks hide bits")
 
 
-def test_many_bits_of_which_few_are_set() -> None:
-    """Counters wide enough for all bits, planes of only some."""
-    rng = np.random.default_rng(0)
-    codes, rank = make_codes(rng, 300, 1024, "clusters"), rng.permutation(300).astype(np.int32)
-    index = HammingIndex(codes, 1024, rank, distance="masked")
-    for words in (1, 4, 16):
-        query = make_codes(rng, 1, 1024, "spread")
-        query[:, words:] = 0
-        rows, _ = best(np.bitwise_count(query & ~codes).sum(axis=1), rank, 10, set())
-        assert index.search(query, 10).items[0].tolist() == rows
+untyped: Any = HammingIndex
 
 
-def test_bad_input_is_refused() -> None:
-    codes = make_codes(np.random.default_rng(0), 10, 20, "spread")
-    index = HammingIndex(codes, 20)
-    with pytest.raises(OptionError, match="distance is 'jaccard'"):
-        HammingIndex(codes, 20, distance="jaccard")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="masked codes have no tables"):
-        HammingIndex(codes, 20, distance="masked", method="mih")
-    with pytest.raises(DataError, match="20 bits need uint64"):
-        HammingIndex(codes.astype(np.int64), 20)
-    with pytest.raises(DataError, match="bits behind the last"):
-        HammingIndex(~codes, 20)
-    with pytest.raises(DataError, match="not a permutation"):
-        HammingIndex(codes, 20, np.zeros(10, dtype=np.int32))
-    with pytest.raises(DataError, match=r"queries are uint64 of shape \(1, 2\)"):
-        index.search(np.zeros((1, 2), dtype=np.uint64), 3)
-    with pytest.raises(DataError, match="distance is -1"):
-        index.within(codes, -1)
-    with pytest.raises(DataError, match="build the index again"):
-        index.remove(np.array([1])).tensors()
-
-
-def test_a_method_that_is_not_there_is_named() -> None:
-    codes = np.zeros((3, 1), dtype=np.uint64)
-    with pytest.raises(OptionError, match=r"method is 'faiss': give \"auto\" or one of .*\"scan\""):
-        HammingIndex(codes, 64, method="faiss")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda codes: untyped(codes, 20, distance="l2"), "distance is 'l2'"),
+        (lambda codes: untyped(codes, 20, distance="masked", method="mih"), "have no tables"),
+        (lambda codes: untyped(codes, 20, method="l2"), '\'l2\': give "auto" or .*"scan"'),
+        (lambda codes: untyped(codes.astype(np.int64), 20), "20 bits need uint64"),
+        (lambda codes: untyped(~codes, 20), "bits behind the last"),
+        (lambda codes: untyped(codes, 20, [0] * 10), "not a permutation"),
+        (lambda codes: untyped(codes, 20).search([[1, 2]], 3), r"shape \(1, 2\)"),
+        (lambda codes: untyped(codes, 20).within(codes, -1), "distance is -1"),
+        (lambda codes: untyped(codes, 20).remove([1]).tensors(), "build the index again"),
+    ],
+)
+def test_bad_input_is_refused(call: Any, message: str) -> None:
+    with pytest.raises((DataError, OptionError), match=message):
+        call(make_codes(np.random.default_rng(0), 10, 20, "spread"))

@@ -12,7 +12,7 @@ from xorec.core.errors import DataError, OptionError
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.scan import LinearScan
-from xorec.search.hamming.segment import Segment, planes_of_lags
+from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.strategy import Option, Sample
 from xorec.testing.indexes import OffsetIndexTests, hamming, make_codes, popcount_offsets, same
 
@@ -229,17 +229,6 @@ def test_a_level_of_a_file_has_as_many_items_as_have_its_offset(
         HammingIndex.from_tensors(changed, codes, 20, index.tie_rank, offsets=offsets)
 
 
-def test_lags_in_planes_say_the_lag_of_each_position() -> None:
-    rng = np.random.default_rng(1)
-    offsets = rng.integers(0, 14, 3000).astype(np.uint8)
-    rows = rng.permutation(3000).astype(np.int32)
-    planes = planes_of_lags(offsets, rows)
-    bits = np.unpackbits(planes.view(np.uint8), axis=2, bitorder="little")
-    found = (bits.transpose(0, 2, 1).astype(np.int64) @ (1 << np.arange(4))).reshape(-1)
-    assert (found[:3000] == 13 - offsets[rows].astype(np.int64)).all()
-    assert not found[3000:].any()
-
-
 def test_an_index_without_offsets_keeps_nothing_of_them() -> None:
     codes = make_codes(np.random.default_rng(0), 3000, 20, "spread")
     plain = HammingIndex(codes, 20, method="mih")
@@ -269,8 +258,6 @@ def test_within_takes_offsets_off() -> None:
     codes = np.array([[0b1111], [0b0001], [0b0111]], dtype=np.uint64)
     index = HammingIndex(codes, 4, offsets=[4, 0, 2])
     query = np.zeros((1, 1), dtype=np.uint64)
-    found = index.within(query, 0)
-    assert found.items.tolist() == [0]
     assert index.within(query, 1).distances.tolist() == [0, 1, 1]
     assert index.within(codes[:1], -4).items.tolist() == [0]
     with pytest.raises(DataError, match="the distance is -5: give a number from -4 to 4"):

@@ -42,11 +42,3 @@ def test_the_nearest_are_those_of_a_sort(k: int, distances: int, order: str) -> 
         best = np.zeros(k, dtype=np.uint64)
         assert take_nearest(pool, best) == k
         np.testing.assert_array_equal(best, np.sort(keys)[:k])
-
-
-def test_fewer_than_asked_for_are_all_there() -> None:
-    pool, best = pool_for(5, FAR), np.zeros(5, dtype=np.uint64)
-    make_empty(pool)
-    add(pool, np.array([[7, 0], [3, 0], [7, 0], [1, 0]]), 3)
-    assert take_nearest(pool, best) == 2
-    assert best[:2].tolist() == [3, 7]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from tests.support.nearest import always_look_up, as_bools, check_nearest, low_rank
@@ -19,22 +18,15 @@ from xorec.search.hamming.planes import (
     slice_chunks,
     spread,
 )
-from xorec.search.hamming.scan import POOL, TOGETHER, narrow, sort_nearest, take
+from xorec.search.hamming.scan import TOGETHER
 from xorec.search.hamming.segment import (
     Counted,
     QueryPlanes,
-    Selection,
-    SelectScratch,
     pack_positions,
     planes_of_lags,
     planes_over,
 )
 from xorec.testing.indexes import as_lists, hamming, make_codes
-
-
-def planes_of(numbers: npt.NDArray[np.int64], levels: int) -> Words:
-    """CHUNK_ITEMS numbers as planes."""
-    return np.concatenate([pack_positions((numbers >> level & 1) == 1) for level in range(levels)])
 
 
 def a_chunk(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Words]:
@@ -46,12 +38,6 @@ def a_chunk(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Words]:
     planes = np.empty((1, bits, CHUNK_WORDS), dtype=np.uint64)
     slice_chunks(codes, np.arange(CHUNK_ITEMS, dtype=np.int32), bits, 0, 1, planes)
     return codes, planes.reshape(-1), query
-
-
-def scratch_of(bits: int, k: int) -> SelectScratch:
-    return SelectScratch(
-        np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64), np.empty(k, np.uint64)
-    )
 
 
 ANY_BITS = [1, 2, 3, 7, 8, 15, 16, 17, 20, 30, 31, 32, 63, 64, 65, 100, 128, 129, 254, 255, 1024]
@@ -92,50 +78,6 @@ def test_distances_are_counted_and_compared(bits: int, masked: bool | None, most
         assert counted_one == distances[item]
 
 
-@pytest.mark.parametrize("levels", [5, 8, 11])
-@pytest.mark.parametrize("spread_over", [1, 2, 7, 31])
-def test_narrow_keeps_the_nearest_and_the_first_of_the_last_tie(
-    levels: int, spread_over: int
-) -> None:
-    rng = np.random.default_rng(levels * spread_over)
-    for k, share in ((1, 1.0), (10, 1.0), (10, 0.02), (500, 0.5), (1024, 1.0)):
-        distances = rng.integers(spread_over, size=CHUNK_ITEMS)
-        there = rng.random(CHUNK_ITEMS) < share
-        found = pack_positions(there)
-        scratch = scratch_of(1, k)
-        assert there.sum() > k
-        narrow(Counted(planes_of(distances, levels), found), levels, k, scratch)
-        order = np.argsort(np.where(there, distances, 99), kind="stable")[:k]
-        assert np.flatnonzero(as_bools(found)).tolist() == sorted(order.tolist())
-
-
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
-    """Chunks that are taken one after the other, more than the pool has room for."""
-    rng = np.random.default_rng(k)
-    bits, chunks = 20, 4 * POOL
-    pool, tally = np.empty(POOL * k, dtype=np.uint64), np.zeros(bits + 1, dtype=np.int64)
-    state = np.array([0, 0, bits])
-    selection, scratch = Selection(pool[None], tally[None], state[None]), scratch_of(bits, k)
-    bound, everything = bits + 1, []
-    for number in range(chunks):
-        distances = np.minimum(bits, rng.integers(3, size=CHUNK_ITEMS) + bits - number)
-        everything.append(distances)
-        found = pack_positions(distances < bound)
-        if not found.any():
-            continue
-        total = planes_of(distances, levels_for(bits))
-        chunk = Counted(total, found)
-        bound = take(chunk, levels_for(bits), number * CHUNK_ITEMS, selection, 0, scratch)
-        so_far = np.concatenate(everything)
-        assert bound == np.sort(so_far)[k - 1]
-    count = sort_nearest(selection, 0, scratch)
-    so_far = np.concatenate(everything)
-    places = np.argsort(so_far, kind="stable")[:k]
-    expected = (so_far[places].astype(np.uint64) << np.uint64(32)) | places.astype(np.uint64)
-    assert scratch.best[:count].tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize(("way", "bits"), [("scan", 20), ("scan", 64), ("lut", 20), ("lut", 30)])
 def test_each_chunk_is_nearer_than_all_before(
     way: str, bits: int, monkeypatch: pytest.MonkeyPatch
@@ -159,17 +101,27 @@ def test_each_chunk_is_nearer_than_all_before(
             check_nearest(hits, codes, queries, rank, k, hidden)
 
 
+@pytest.mark.parametrize(("way", "bits"), [("scan", 20), *(("lut", n) for n in (8, 21, 28, 30))])
 @pytest.mark.parametrize("items", [1, 63, 2049, 5000])
-def test_groups_of_queries_with_lists_of_all_lengths(items: int) -> None:
-    """More queries than go together; none, some, nearly all and all items seen, and strangers."""
-    rng = np.random.default_rng(items)
-    codes, rank = make_codes(rng, items, 20, "duplicates"), rng.permutation(items).astype(np.int32)
-    queries = make_codes(rng, 2 * TOGETHER + 5, 20, "spread")
+def test_all_filters_and_any_threads(
+    way: str, bits: int, items: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None, some, nearly all and all items seen, strangers too; more queries than go together."""
+    if way == "lut":
+        always_look_up(monkeypatch)
+    rng = np.random.default_rng(items + bits)
+    codes, rank = make_codes(rng, items, bits, "clusters"), rng.permutation(items).astype(np.int32)
+    queries = make_codes(rng, 2 * TOGETHER + 5, bits, "duplicates")
     shares = rng.choice([0.0, 0.1, 0.999, 1.0], size=len(queries))
     seen = [np.flatnonzero(rng.random(items) < share).tolist() for share in shares]
-    unknown = [[*own, items, items + 70] for own in seen]
-    hits = HammingIndex(codes, 20, rank).search(queries, 10, exclude=as_lists(unknown))
-    check_nearest(hits, codes, queries, rank, 10, seen)
+    unknown = as_lists([[*own, items, items + 70] for own in seen])
+    deny, allow = np.flatnonzero(rng.random(items) < 0.1), rng.random(items) < 0.8
+    index = HammingIndex(codes, bits, rank, method="scan")
+    both = set(deny.tolist()) | set(np.flatnonzero(~allow).tolist())
+    for threads in (1, 3):
+        for rules, more in (({}, set()), ({"deny": deny, "allow": allow}, both)):
+            hits = index.search(queries, 10, exclude=unknown, threads=threads, **rules)  # type: ignore[arg-type]
+            check_nearest(hits, codes, queries, rank, 10, [{*own, *more} for own in seen])
 
 
 @pytest.mark.parametrize("queries", [1, 3])

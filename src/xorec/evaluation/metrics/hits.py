@@ -48,15 +48,6 @@ def expected_hits(tests: RankedTests, cuts: Cuts, out: Floats) -> None:
 
 
 @kernel
-def any_hit(tests: RankedTests, cuts: Cuts, out: Floats) -> None:
-    """1 if there is a hit, else 0."""
-    for user in range(len(out)):
-        first = tests.ranks[tests.indptr[user]]
-        for slot in range(len(cuts.ks)):
-            out[user, slot] = 1.0 if first <= cuts.ks[slot] else 0.0
-
-
-@kernel
 def expected_any_hit(tests: RankedTests, cuts: Cuts, out: Floats) -> None:
     """The probability of a hit: place p of a group has the first with r / (tied - p)."""
     for user in range(len(out)):
@@ -75,7 +66,9 @@ def expected_any_hit(tests: RankedTests, cuts: Cuts, out: Floats) -> None:
 RECALL = UserMetric("recall", "hits / T", hits, expected_hits, scale=lambda h, t, k: h / t)
 PRECISION = UserMetric("precision", "hits / k", hits, expected_hits, scale=lambda h, t, k: h / k)
 HR = UserMetric("hr", "hits", hits, expected_hits, pooled=True, per_user="hits")
-USER_HR = UserMetric("user_hr", "1 if there is a hit", any_hit, expected_any_hit)
+USER_HR = UserMetric(
+    "user_hr", "1 if there is a hit", hits, expected_any_hit, scale=lambda h, t, k: np.minimum(h, 1)
+)
 
 
 def coverage(exposure: npt.NDArray[np.integer]) -> float:

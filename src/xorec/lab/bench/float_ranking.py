@@ -22,7 +22,7 @@ from xorec.core.threads import ThreadPool
 from xorec.lab.bench.data import part_of
 from xorec.representations.vectors import Floats
 from xorec.search.hits import Exclude
-from xorec.search.top_k import BestRows, TieRanks, top_k_rows
+from xorec.search.top_k import TieRanks, top_k_rows
 
 Items = npt.NDArray[np.int32]
 
@@ -169,7 +169,7 @@ class FloatRanking:
         rank = self._rank[:width] if width <= len(self._rank) else np.arange(width, dtype=np.int32)
         nothing_seen = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
         counts = np.empty(count, dtype=np.int64)
-        into = BestRows(places, best, counts)
+        into = places, best, counts
         top_k_rows(scores, TieRanks(rank, rank), nothing_seen, into)
 
 

@@ -43,12 +43,13 @@ from xorec.search.hits import (
     map_parts,
     numbers_of,
 )
+from xorec.search.top_k import POSITION, WORST
 
 _LISTED = 4.0
 """Nanoseconds for an item of a list, about."""
 _PIECE = 64
 """Queries of one call, at most."""
-_POSITION, _DISTANCE = np.uint64(0xFFFFFFFF), np.uint64(32)
+_DISTANCE = np.uint64(32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,7 @@ class Catalogue:
             behind = np.arange(keys.shape[1]) >= counts[:, None]
             keys[behind] = 0
             keys = by_tie_rank(keys, rank)
-            keys[behind] = np.uint64(0xFFFFFFFFFFFFFFFF)
+            keys[behind] = WORST
             parts.append(keys)
             total += counts
         merged = np.sort(np.concatenate(parts, axis=1), axis=1)[:, :k]
@@ -185,7 +186,7 @@ class Catalogue:
 
 def by_tie_rank(keys: Words, rank: npt.NDArray[np.int32]) -> Words:
     """Keys of a segment's positions as keys of tie ranks."""
-    positions = (keys & _POSITION).astype(np.int64)
+    positions = (keys & POSITION).astype(np.int64)
     return (keys >> _DISTANCE << _DISTANCE) | rank[positions].astype(np.uint64)
 
 
@@ -233,8 +234,8 @@ def within(
     pool.map(len(queries), work)
     keys = np.concatenate([np.zeros(0, dtype=np.uint64), *found])
     indptr = np.concatenate([[0], np.cumsum([len(keys) for keys in found], dtype=np.int64)])
-    positions = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    distances = (keys >> np.uint64(32)).astype(np.int32) - np.int32(most)
+    positions = (keys & POSITION).astype(np.int64)
+    distances = (keys >> _DISTANCE).astype(np.int32) - np.int32(most)
     return Within(indptr.astype(np.int64), catalogue.item_at[positions], distances)
 
 

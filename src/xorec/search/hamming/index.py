@@ -100,6 +100,10 @@ class HammingIndex(Index):
 
     def _set(self, catalogue: Catalogue, first_queries: int) -> HammingIndex:
         self.catalogue, self.tie_rank = catalogue, catalogue.tie_rank
+        self.bits, self.most = catalogue.rows.bits, catalogue.most
+        """Of a code; the largest offset of an item."""
+        self.distance: Distance = "masked" if catalogue.masked else "hamming"
+        """What items are ranked by."""
         self._first_queries = first_queries
         return self
 
@@ -121,14 +125,6 @@ class HammingIndex(Index):
         Planes and tables are built by the first batch, or after FIRST_QUERIES single queries,
         which plain NumPy answers sooner: to build takes kernels, to have kernels takes numba, and
         after an install the compiler. What a file has kept is checked now.
-
-        >>> import xorec
-        >>> coded = xorec.Signs(bits=16).fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
-        >>> learned = coded.representation_
-        >>> index = HammingIndex.of(learned, np.array([1, 0], dtype=np.int32))
-        >>> hits = index.search(learned.queries(np.array([0])), k=1)
-        >>> len(index), index.catalogue.is_built()
-        (2, False)
         """
         distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
         rows, bits = codes.item_rows, codes.bits
@@ -154,21 +150,6 @@ class HammingIndex(Index):
 
     def __repr__(self) -> str:
         return f"HammingIndex({len(self):,} items x {self.bits} bits, {self.explain()})"
-
-    @property
-    def bits(self) -> int:
-        """Bits of a code."""
-        return self.catalogue.rows.bits
-
-    @property
-    def most(self) -> int:
-        """The largest offset of an item."""
-        return self.catalogue.most
-
-    @property
-    def distance(self) -> Distance:
-        """What items are ranked by."""
-        return "masked" if self.catalogue.masked else "hamming"
 
     def by(self, distance: Distance) -> HammingIndex:
         """The same items by another distance, scanned on the same planes.
@@ -292,11 +273,9 @@ class HammingIndex(Index):
     ) -> HammingIndex:
         """An index that has these items too, as the rows behind the last.
 
-        offsets: of the new ones; None for 0 each.
-
-        tie_rank: of all items, old and new. Where it keeps the order of the old ones, nothing is
-        built again: the new items stand in a segment of their own that is scanned, until they are a
-        twentieth of all. Else, or then, everything is.
+        offsets: of the new ones; None for 0 each. tie_rank: of all items, old and new. Where it
+        keeps the order of the old ones, nothing is built again: the new items stand in a segment of
+        their own that is scanned, until they are a twentieth of all. Else, or then, everything is.
 
         >>> import numpy as np
         >>> index = HammingIndex(np.array([[0b00], [0b01]], dtype=np.uint64), bits=2)
@@ -314,10 +293,7 @@ class HammingIndex(Index):
         added = joined_offsets((before.offsets, len(before)), (offsets, len(fresh)))
         other = added.max(initial=0) != before.most  # lags are those of the largest
         if many or other or (np.diff(rank[main.segment.order.rows]) < 0).any():
-            how: dict[str, Any] = {
-                "distance": self.distance,
-                "offsets": added if len(added) else None,
-            }
+            how: Any = {"distance": self.distance, "offsets": added if len(added) else None}
             grown = HammingIndex(codes, self.bits, rank, **how, threads=threads)
             return self._over(replace(grown.catalogue, removed=removed))
         rows = new[np.argsort(rank[new])].astype(np.int32)
@@ -370,12 +346,6 @@ class HammingIndex(Index):
         """The inverse of `tensors`; the arrays may be memory-mapped.
 
         checked: their values were looked at before. threads: to look at them; None for all cores.
-
-        >>> import numpy as np
-        >>> codes, rank = np.array([[0b00], [0b01]], dtype=np.uint64), np.arange(2, dtype=np.int32)
-        >>> kept = HammingIndex(codes, 2, rank).tensors()
-        >>> len(HammingIndex.from_tensors(kept, codes, 2, rank))
-        2
         """
         items, masked = CodeRows.of(codes, bits), is_masked(distance)
         rank = as_contiguous(whole_numbers(tie_rank, "tie_rank").astype(np.int32, copy=False))
@@ -395,13 +365,7 @@ class HammingIndex(Index):
 
     @cached_property
     def single(self) -> SingleQuery | None:
-        """The short way for one query; None where there are several segments.
-
-        >>> import numpy as np
-        >>> codes = np.array([[0b00], [0b01]], dtype=np.uint64)
-        >>> HammingIndex(codes, bits=2).single.search(codes[:1], 1, None).items
-        array([[0]], dtype=int32)
-        """
+        """The short way for one query; None where there are several segments."""
         if len(self.catalogue.segments) > 1:
             return None
         strategy = self.catalogue.segments[0].strategies[0]

@@ -40,7 +40,7 @@ from xorec.search.hamming.seven_bit_tables import (
     table_words,
 )
 from xorec.search.hamming.strategy import SearchStrategy
-from xorec.search.hits import Nearest, Numbers, empty_nearest
+from xorec.search.hits import Nearest, Numbers, empty_nearest, map_parts
 
 _NEAR = 1 << PLANES
 _LINE = 16
@@ -236,14 +236,12 @@ class SevenBitTables(SearchStrategy):
     def nearest(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
         nearest, order = empty_nearest(len(queries), k), self.segment.order
         luts, open_ = self._make(pool), self.segment.open_positions(filters)
-        exclude, sorted_ = filters.exclude, by_code(queries)
-        count = max(-(-len(sorted_) // _PIECE), min(len(sorted_), pool.threads))
-        parts = np.array_split(sorted_, count)
+        exclude = filters.exclude
 
-        def work(at: int) -> None:
-            scan_lut(luts, order, open_, queries, parts[at], exclude, nearest)
+        def work(part: Numbers) -> None:
+            scan_lut(luts, order, open_, queries, part, exclude, nearest)
 
-        pool.map(len(parts), work)
+        map_parts(pool, by_code(queries), _PIECE, work)
         return nearest
 
     @property

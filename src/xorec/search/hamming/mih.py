@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import Arrays
 from xorec.core.bits import Words, has_bits_behind, popcount, words_for
 from xorec.core.errors import DataError
 from xorec.core.kernels import kernel
@@ -46,7 +47,7 @@ from xorec.search.hamming.segment import (
     planes_of_lags,
     scan_cost,
 )
-from xorec.search.hamming.strategy import Arrays, FindOne, Hits, Option, Sample, SearchStrategy
+from xorec.search.hamming.strategy import FindOne, Hits, Option, Sample, SearchStrategy
 from xorec.search.hits import Nearest, Numbers, empty_nearest, map_parts, numbers_of
 
 START = 1_200.0

@@ -20,7 +20,7 @@ from xorec.core.kernels import inlined, kernel
 from xorec.search.hamming.list_kernels import is_excluded, key_of, passes
 from xorec.search.hamming.mih_tables import ENTRY, LAG
 from xorec.search.hits import Numbers
-from xorec.search.top_k import select
+from xorec.search.top_k import put_first, select
 
 K, SIZE, WITHIN, FARTHEST, LAST = range(5)
 """Of `Pool.numbers`: how many are asked for; the keys there are; those of them that are at most
@@ -124,11 +124,7 @@ def keep_nearest(keys: Any, k: int) -> Any:
 @kernel
 def take_nearest(pool: Any, best: Any) -> Any:
     """The keys of the nearest, in order, into `best` (k,); returns how many there are."""
-    size = pool.numbers[SIZE]
-    kept = min(len(best), size)
-    if kept < size:
-        select(pool.keys, size, kept)
-    pool.keys[:kept].sort()
+    kept = put_first(pool.keys, pool.numbers[SIZE], len(best))
     best[:kept] = pool.keys[:kept]
     return kept
 

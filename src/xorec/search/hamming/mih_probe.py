@@ -51,7 +51,6 @@ from xorec.search.hamming.mih_tables import (
     WIDTH,
     EntryFilter,
     HashTables,
-    Numbers,
     Table,
     substring,
 )
@@ -65,7 +64,7 @@ from xorec.search.hamming.planes import (
     spread,
 )
 from xorec.search.hamming.segment import Counted, Planes, QueryPlanes, TieOrder
-from xorec.search.hits import Nearest
+from xorec.search.hits import Nearest, Numbers
 
 _WAITING = 64
 """Heads that are admitted in one call."""

@@ -22,8 +22,7 @@ from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows
 from xorec.search.hamming.planes import CHUNK_ITEMS, CHUNK_WORDS, LAG_PLANES, slice_chunks
 from xorec.search.hamming.segment import planes_of_lags
-
-Numbers = npt.NDArray[np.int64]
+from xorec.search.hits import Numbers
 
 
 class Level(NamedTuple):

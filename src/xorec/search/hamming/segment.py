@@ -26,9 +26,8 @@ from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.filters import NO_ROWS, Filters, Mask, Rows
 from xorec.search.hamming.planes import CHUNK_ITEMS, CHUNK_WORDS, LAG_PLANES, slice_chunks
+from xorec.search.hits import Numbers
 from xorec.search.top_k import inverse
-
-Numbers = npt.NDArray[np.int64]
 
 
 class Planes(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import Arrays
 from xorec.core.bits import Words
 from xorec.core.errors import OptionError
 from xorec.core.threads import ThreadPool
@@ -16,7 +17,7 @@ from xorec.search.hamming.lut import SevenBitTables
 from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
-from xorec.search.hamming.strategy import Arrays, Option, Sample, SearchStrategy
+from xorec.search.hamming.strategy import Option, Sample, SearchStrategy
 from xorec.search.hits import Nearest
 
 STRATEGIES: tuple[type[SearchStrategy], ...] = (MultiIndexHashing, SevenBitTables, LinearScan)
@@ -43,7 +44,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Wish:
-    """What whoever builds an index asks for: see `HammingIndex`."""
+    """What is asked for when an index is built: see `HammingIndex`."""
 
     method: str = "auto"
     memory: float | None = None

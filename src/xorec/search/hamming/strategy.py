@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import Arrays
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Filters, Mask, Rows, no_filters
@@ -17,7 +18,6 @@ from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.segment import Segment
 from xorec.search.hits import Nearest
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
 """(items, scores, distances), each (1, k)."""
 FindOne = Callable[[Words, Rows, npt.NDArray[np.int64], Hits], None]
@@ -58,7 +58,7 @@ class SearchStrategy(ABC):
     """Derive, and add the class to `strategies.STRATEGIES`.
 
     A strategy that competes when an index is built has `options` and `build`. One that makes its
-    arrays for each batch anew has `per_batch`, and competes for every batch by its `cost`.
+    arrays for each batch has `per_batch`, and competes for every batch by its `cost`.
     """
 
     name: ClassVar[str]
