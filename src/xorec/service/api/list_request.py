@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 
 Ids = Annotated[list[JsonId], Field(max_length=100_000)]
+Labels = Annotated[list[str], Field(max_length=100)]
 
 
 class Where(Body):
     """Which items may come. any, all, none: categories; attributes: equal to these values."""
 
-    any: list[str] = []
-    all: list[str] = []
-    none: list[str] = []
-    attributes: dict[str, str | int | float | bool] = {}
+    any: Labels = []
+    all: Labels = []
+    none: Labels = []
+    attributes: dict[str, str | int | float | bool] = Field({}, max_length=100)
 
     def conditions(self) -> Conditions:
         return Conditions(self.any, self.all, self.none, self.attributes)

@@ -129,9 +129,9 @@ def _resident_mb() -> int | None:
 
 
 class LiveQuery(Query):
-    """seconds: between two figures."""
+    """seconds: between two figures; 0.2 to 60."""
 
-    seconds: float = 1.0
+    seconds: float = Field(1.0, allow_inf_nan=False)
 
 
 @ROUTES("GET", "/v1/live", media_type="text/event-stream")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from xorec.core.errors import UnknownIdError
+from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.search.top_k import top_k_row
 from xorec.service.ids import JsonId
@@ -20,7 +20,9 @@ from xorec.service.log.records import Id
 _REASONS = 3
 _MOST_CURSORS = 20_000
 """Lists that a worker remembers."""
-_MOST_SHOWN = 10_000
+_MOST_BYTES = 32_000_000
+"""What the ids of these lists may take; the oldest are forgotten."""
+_MOST_SHOWN = 100_000
 """Items that one request may page through."""
 
 
@@ -128,36 +130,56 @@ class ListCursor(NamedTuple):
     request: ListRequest
     shown: list[Id]
 
+    @property
+    def nbytes(self) -> int:
+        """What its ids take, about."""
+        asked = self.request
+        parts = (asked.items, asked.allow or (), asked.deny, self.shown)
+        return sum(80 + (len(one) if isinstance(one, str) else 0) for ids in parts for one in ids)
+
 
 class ListCursors:
     """The last lists of a worker by request id, so that /v1/next goes on without repeats."""
 
     def __init__(self) -> None:
-        self._cursors: OrderedDict[str, ListCursor] = OrderedDict()
+        self._cursors: OrderedDict[str, tuple[ListCursor, int]] = OrderedDict()
+        self._nbytes = 0
 
     def __contains__(self, request_id: str) -> bool:
         return request_id in self._cursors
 
     def remember(self, request_id: str, model: str, request: ListRequest, shown: list[Id]) -> None:
-        self._cursors[request_id] = ListCursor(model, request, shown)
-        if len(self._cursors) > _MOST_CURSORS:
-            self._cursors.popitem(last=False)
+        self._put(request_id, ListCursor(model, request, shown))
+
+    def _put(self, request_id: str, cursor: ListCursor) -> None:
+        self._drop(request_id)
+        self._cursors[request_id] = cursor, cursor.nbytes
+        self._nbytes += cursor.nbytes
+        while len(self._cursors) > _MOST_CURSORS or (
+            self._nbytes > _MOST_BYTES and len(self._cursors) > 1
+        ):
+            self._drop(next(iter(self._cursors)))
+
+    def _drop(self, request_id: str) -> None:
+        _, nbytes = self._cursors.pop(request_id, (None, 0))
+        self._nbytes -= nbytes
 
     def get(self, request_id: str) -> ListCursor:
         """The list of a request; UnknownIdError where it is too old or was never made."""
-        cursor = self._cursors.get(request_id)
+        cursor, _ = self._cursors.get(request_id, (None, 0))
         if cursor is None:
             raise UnknownIdError(
                 f"no list of request {quoted(request_id)} is remembered: ask /v1/recommend again."
             )
+        if len(cursor.shown) >= _MOST_SHOWN:
+            raise OptionError(f"this list has shown {_MOST_SHOWN:,} items: it does not go on.")
         return cursor
 
     def go_on(self, request_id: str, shown: list[Id]) -> None:
         cursor = self.get(request_id)
-        more = [*cursor.shown, *shown][-_MOST_SHOWN:]
-        self._cursors[request_id] = cursor._replace(shown=more)
+        self._put(request_id, cursor._replace(shown=[*cursor.shown, *shown]))
 
     def forget(self, user: Id) -> None:
-        for request_id, cursor in list(self._cursors.items()):
+        for request_id, (cursor, _) in list(self._cursors.items()):
             if cursor.request.user == user:
-                del self._cursors[request_id]
+                self._drop(request_id)
