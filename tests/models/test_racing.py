@@ -56,7 +56,6 @@ def test_the_better_half_goes_on_from_where_it_stands(monkeypatch: pytest.Monkey
     epochs = sorted(sum(one == rate for one, _ in run) for rate in rates)
     assert epochs == [1, 1, 2, 4, 4]
     assert len(set(run)) == len(run)
-    assert siml_race._epochs(5) == len(run)
 
 
 def test_a_tie_is_won_by_the_first() -> None:
