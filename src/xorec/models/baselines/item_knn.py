@@ -167,7 +167,7 @@ class ItemModel(Model[C]):
         return csr_array((ones, items, [0, len(items)]), shape=(1, n_items))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """All weights anew: exact, and as long as a fit. New pairs have a weight of 1."""
+        """All weights again: exact, and as long as a fit. New pairs have a weight of 1."""
         history = expect(representation, self._kind()).history
         train = with_weights_of(update.train, history)
         return self._learn(train, None, RunOptions(threads=update.threads))

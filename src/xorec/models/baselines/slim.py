@@ -327,7 +327,7 @@ class SLIM(ItemModel[SLIMConfig]):
         )
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """The weights of a fit on all pairs; only items that these can change are solved anew.
+        """The weights of a fit on all pairs; only items that these can change are solved again.
 
         New pairs have a weight of 1.
         """

@@ -58,7 +58,7 @@ class Chosen(NamedTuple):
 @kernel
 def draw_cycles(pairs: Any, cycles: Any, seed: Any, turn: Any, begin: Any, end: Any) -> None:
     """Cycles of sizes[begin:end] from pairs drawn with replacement; those with a seen next item
-    are drawn anew, a few times; then the size becomes 0."""
+    are drawn again, a few times; then the size becomes 0."""
     indptr, indices, (users, items, sizes) = pairs.indptr, pairs.indices, cycles
     for sample in range(begin, end):
         size = sizes[sample]

@@ -121,7 +121,7 @@ class Encoder:
             self._graph.over_rows(self._pool, partial(through_unit, *at))
         back = gradients
         if self._graph.layers:
-            back = self._propagated  # it is made anew below
+            back = self._propagated  # it is written again below
             self._graph.apply(gradients, back, self._spare, self._pool)
         self.counts *= np.float32(shrink)
         if "grad_sq_sum" in arrays:
