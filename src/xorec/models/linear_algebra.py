@@ -153,7 +153,8 @@ def _sweep(
 def _small_inverse(A: npt.NDArray[Any]) -> npt.NDArray[Any]:
     from scipy.linalg import get_lapack_funcs
 
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (A,))
+    functions: Any = get_lapack_funcs(("potrf", "potri"), (A,))
+    potrf, potri = functions
     factor, failed = potrf(A, lower=True)
     if failed:
         raise XorecError(

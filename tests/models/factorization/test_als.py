@@ -73,6 +73,8 @@ def test_a_half_sweep_solves_every_normal_equation(
     data = weighted(data) if weigh else data
     user = data.user_rows
     data = data.select((user != 7) & ((user % 3 > 0) | (np.arange(data.n_pairs) % 4 == 0)))
+    B: Any
+    D: Any
     B, D = (rows.astype(dtype) for rows in vectors(data, size))
     solve_all(sides(data)[0], B, D)
     D = D.astype(np.float64)

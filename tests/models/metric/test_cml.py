@@ -73,11 +73,9 @@ def test_both_steps_are_the_gradient_of_the_reference_loss(
     config = CMLConfig(learning_rate=RATE, negatives=3, **settings)
     loss = {**config.model_dump(include={"margin", "rank_weight"}), "n_items": len(items)}
     spent, item_spent = np.full(6, 0.5), np.full(9, 2.0)
-    tables = [
-        Rows.of(users, spent.astype(np.float32)),
-        Rows.of(items, item_spent.astype(np.float32)),
-    ]
-    step = CMLStep(*tables, config.params(), config.negatives)
+    user_rows = Rows.of(users, spent.astype(np.float32))
+    item_rows = Rows.of(items, item_spent.astype(np.float32))
+    step = CMLStep(user_rows, item_rows, config.params(), config.negatives)
     expected, kept = follow_users(users, items, t, loss, spent)
     values, weights, nearest = zip(*kept, strict=True)
     result = step_users(step, t)

@@ -74,11 +74,9 @@ def test_both_steps_are_the_gradient_of_the_reference_loss(
     )
     kind: dict[str, Any] = {key: loss[key] for key in ("temperature", "gamma", "margin")}
     spent, item_spent = np.full(6, 0.5), np.full(9, 2.0)
-    tables = [
-        Rows.of(users, spent.astype(np.float32)),
-        Rows.of(items, item_spent.astype(np.float32)),
-    ]
-    step = ScaleInvariantStep(*tables, config.params())
+    user_rows = Rows.of(users, spent.astype(np.float32))
+    item_rows = Rows.of(items, item_spent.astype(np.float32))
+    step = ScaleInvariantStep(user_rows, item_rows, config.params())
     expected, before, reg = users.astype(np.float64), items.astype(np.float64), config.reg
 
     def at_home(rows: Any) -> Any:
@@ -86,7 +84,8 @@ def test_both_steps_are_the_gradient_of_the_reference_loss(
         return rows / np.linalg.norm(rows, axis=-1, keepdims=True) if sphere else rows
 
     slopes: list[Any] = []
-    total = 0.0
+    slope: Any
+    total: Any = 0.0
     for u, i, js in zip(*t, strict=True):
         rows = (expected[u], before[i], before[js[js >= 0]])
         gradient, slope = reg * expected[u], ([], [])

@@ -226,7 +226,7 @@ def add_gradients(cycles: Cycles, encoder: Encoder, count: int, pool: ThreadPool
     if not len(kept):
         return 0.0
     chosen = Chosen(kept, scores, np.float32(1 / len(kept)))
-    sums = tuple(side.sums for side in encoder.side_gradients)
-    given, parts = (*vectors, cycles, chosen, *sums), item_parts(pool.threads)
-    pool.map(parts, lambda part: cycle_gradients(*given, part, parts))
+    user_sums, item_sums = (side.sums for side in encoder.side_gradients)
+    given, parts = (cycles, chosen, user_sums, item_sums), item_parts(pool.threads)
+    pool.map(parts, lambda part: cycle_gradients(*vectors, *given, part, parts))
     return float(np.logaddexp(0, -scores[kept].astype(np.float64)).mean())
