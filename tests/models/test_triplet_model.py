@@ -43,8 +43,8 @@ def test_every_pass_has_the_seed_its_epoch_and_the_negatives_that_are_set(
 
 
 def test_steps_shrink_from_epoch_to_epoch() -> None:
-    rates = [BPR(learning_rate=0.6, decay=0.5).config.rate(epoch) for epoch in range(3)]
-    assert rates == pytest.approx([0.6, 0.4, 0.3])
+    steps = [BPR(learning_rate=0.6, decay=0.5).config.step(epoch) for epoch in range(3)]
+    assert [step.rate for step in steps] == pytest.approx([0.6, 0.4, 0.3])
 
 
 @pytest.mark.parametrize(("name", "reg"), [("lightgcn", 1 / 1200), ("siml-gcn", 1.0)])

@@ -119,7 +119,7 @@ def _sees(path: Path, token: str) -> bool:
 class DataUpdate:
     """What came after a fit. Users and items that are new have rows behind the old ones.
 
-    train: all pairs, old and new; users, items: the rows to make anew; known (n_users,): how many
+    train: all pairs, old and new; users, items: the rows to learn; known (n_users,): how many
     pairs each user had before, known_items (n_items,) each item. threads: at most so many work on
     it; the result is the same.
     """
@@ -374,7 +374,7 @@ class EpochModel(Model[E]):
 def fit_with_validation(
     model: Model[Any], train: Interactions, validation: Part, options: RunOptions = DEFAULTS
 ) -> Model[Any]:
-    """Find the number of epochs on `validation`, then fit anew on both parts together.
+    """Find the number of epochs on `validation`, then fit again on both parts together.
 
     So every model, with epochs or without, learns from the same pairs in the end. A model that
     has no epochs (nor a start that has), or no validation part, is fitted once. Returns the model

@@ -16,7 +16,6 @@ from pydantic import Field
 
 from xorec.core.bits import pack_signs
 from xorec.core.options import RunOptions
-from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Part, expect, expect_part
@@ -65,52 +64,37 @@ def choose_weight(
     return weight
 
 
-class CandidateParts(list[tuple[Any, Any, Any, Any]]):
-    """Blocks of users: sums, products (B, s), hits (B, s), and the best DCG of each (B,)."""
+CandidateParts = list[tuple[Any, Any, Any, Any]]
+"""Blocks of users: sums, products (B, s), hits (B, s), and the best DCG of each (B,)."""
 
 
 def candidate_parts(
     learned: TwoStage, train: Interactions, held: Interactions, options: RunOptions
 ) -> CandidateParts:
     """What both parts of the score give to each candidate of the users of `held`."""
+    from xorec.search.filters import make_filters
     from xorec.search.two_stage import TwoStageIndex
 
     rank = tie_rank(train.items, train.item_counts)
     index = TwoStageIndex.of(learned, rank, threads=options.thread_count)
-    users, parts = np.flatnonzero(held.user_counts), CandidateParts()
+    users, parts = np.flatnonzero(held.user_counts), []
     gains = np.cumsum(1 / np.log2(np.arange(2, K + 2)))
     with options.thread_pool() as pool:
         for begin in range(0, len(users), _BLOCK):
             block = users[begin : begin + _BLOCK]
-            parts.append(_block_parts(index, block, train, held, gains, pool))
+            seen = [train.of_user(user) for user in block]
+            exclude = np.cumsum([0, *map(len, seen)]), np.concatenate(seen)
+            queries = learned.queries(block)
+            filters = make_filters(len(block), exclude, None, train.n_items)
+            found = index.find(queries, K, filters, pool)
+            products = learned.vector_scores(queries, (found.items, found.counts), pool)
+            there = np.arange(found.items.shape[1]) < found.counts[:, None]
+            sums = np.where(there, found.sums, np.float32(-np.inf))
+            wanted = [held.of_user(user) for user in block]
+            hits = [np.isin(*both) for both in zip(found.items, wanted, strict=True)] & there
+            ideal = gains[np.minimum(K, held.user_counts[block]) - 1]
+            parts.append((sums, products, hits, ideal))
     return parts
-
-
-def _block_parts(
-    index: Any,
-    users: npt.NDArray[np.integer],
-    train: Interactions,
-    held: Interactions,
-    gains: npt.NDArray[np.float64],
-    pool: ThreadPool,
-) -> tuple[Any, Any, Any, Any]:
-    from xorec.search.filters import make_filters
-
-    seen = [train.of_user(user) for user in users]
-    exclude = np.cumsum([0, *map(len, seen)]), np.concatenate(seen)
-    queries = index.learned.queries(users)
-    filters = make_filters(len(users), exclude, None, train.n_items)
-    found = index.find(queries, K, filters, pool)
-    products = index.learned.vector_scores(queries, (found.items, found.counts), pool)
-    there = np.arange(found.items.shape[1]) < found.counts[:, None]
-    sums = np.where(there, found.sums, np.float32(-np.inf))
-    hits = np.zeros(sums.shape, dtype=np.bool_)
-    ideal = np.empty(len(users))
-    for b, user in enumerate(users):
-        wanted = held.of_user(user)
-        hits[b] = np.isin(found.items[b], wanted) & there[b]
-        ideal[b] = gains[min(K, len(wanted)) - 1]
-    return sums, products, hits, ideal
 
 
 def scale_of(parts: CandidateParts) -> float:

@@ -151,11 +151,10 @@ def _sweep(
 
 
 def _small_inverse(A: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    from scipy.linalg import lapack
+    from scipy.linalg import get_lapack_funcs
 
-    double = A.dtype == np.float64
-    potrf: Any = lapack.dpotrf if double else lapack.spotrf
-    potri: Any = lapack.dpotri if double else lapack.spotri
+    functions: Any = get_lapack_funcs(("potrf", "potri"), (A,))
+    potrf, potri = functions
     factor, failed = potrf(A, lower=True)
     if failed:
         raise XorecError(

@@ -101,7 +101,7 @@ def pointed_direction(codes: Codes, history: Rows) -> Floats:
 
 
 def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
-    """Codes of all users and items; those of the rows of `update` are made anew.
+    """Codes of all users and items; those of the rows of `update` are new.
 
     A user's present code counts by the number of pairs before. Float users get the vectors of
     their new codes. Items keep their offsets; new ones get those of items of like count.

@@ -71,12 +71,6 @@ def adagrad_rows(arrays: Arrays) -> tuple[Rows, Rows]:
     return users, items
 
 
-def mean_user(items: npt.NDArray[np.float32], history: npt.NDArray[np.integer]) -> Rows:
-    """A new user in the middle of their items."""
-    near = items[np.unique(history)]
-    return Rows.of(near.mean(axis=0, keepdims=True), np.zeros(1, dtype=np.float32))
-
-
 def fold_in_user(
     passes: Iterable[Triplets],
     user: T,

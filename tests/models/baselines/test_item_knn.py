@@ -13,32 +13,20 @@ class TestItemKNN(PersonalModelTests):
     model = ItemKNN
 
 
-def test_weighted_similarity_and_scores_equal_the_formula() -> None:
-    data = weighted(planted(80, 40))
-    assert data.weights is not None
-    X = data.matrix(np.sqrt(data.weights)).toarray().astype(np.float64)
-    size = (X**2).sum(axis=0)
-    expected = X.T @ X / (np.sqrt(np.outer(size, size)) + 2.5)
-    np.fill_diagonal(expected, 0)
-    found = ItemKNN(neighbours=40, shrink=2.5).fit(data).representation_
-    np.testing.assert_allclose(found.similar(np.arange(40)), expected, rtol=1e-5)
-    np.testing.assert_allclose(found.scores(np.arange(80)), X @ expected, rtol=1e-4)
-
-
+@pytest.mark.parametrize("has_weights", [False, True])
 @pytest.mark.parametrize(("neighbours", "shrink"), [(5, 0.0), (100, 0.0), (7, 3.5)])
-def test_similarity_equals_a_plain_loop(neighbours: int, shrink: float) -> None:
-    data = planted(80, 40)
-    users = [set(np.flatnonzero(data.matrix().toarray()[:, item])) for item in range(40)]
-    order = tie_rank(data.items, data.item_counts)
-    model = ItemKNN(neighbours=neighbours, shrink=shrink).fit(data)
-    found = model.representation_.similar(np.arange(40))
+def test_similarity_equals_the_formula(neighbours: int, shrink: float, has_weights: bool) -> None:
+    data = weighted(planted(80, 40)) if has_weights else planted(80, 40)
+    roots = None if data.weights is None else np.sqrt(data.weights)
+    X = data.matrix(roots).toarray().astype(np.float64)
+    together, order = (X.T @ X).astype(np.float32), tie_rank(data.items, data.item_counts)
+    sizes = together.diagonal()
+    learned = ItemKNN(neighbours=neighbours, shrink=shrink).fit(data).representation_
+    found, expected = learned.similar(np.arange(40)), np.zeros((40, 40), dtype=np.float32)
     for i in range(40):
-        cosine = np.zeros(40, dtype=np.float32)
-        for j in range(40):
-            if i != j:
-                norm = np.float32(np.sqrt(np.float32(len(users[i]) * len(users[j]))))
-                cosine[j] = np.float32(len(users[i] & users[j])) / (norm + np.float32(shrink))
-        nearest = sorted(np.flatnonzero(cosine), key=lambda j: (-cosine[j], order[j]))
-        expected = np.zeros(40, dtype=np.float32)
-        expected[nearest[:neighbours]] = cosine[nearest[:neighbours]]
-        np.testing.assert_allclose(found[i], expected, rtol=1e-6)
+        cosine = together[i] / (np.sqrt(sizes[i] * sizes) + np.float32(shrink))
+        cosine[i] = 0
+        nearest = sorted(np.flatnonzero(cosine), key=lambda j: (-cosine[j], order[j]))[:neighbours]
+        expected[i, nearest] = cosine[nearest]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(learned.scores(np.arange(80)), X @ expected, rtol=1e-4)

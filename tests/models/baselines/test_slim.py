@@ -104,6 +104,17 @@ def in_groups(users: range, items_of: Any) -> list[tuple[str, str]]:
     ]
 
 
+def is_a_fit_on_all_pairs(shop: Recommender, **settings: Any) -> Interactions:
+    """Assert it to the last bit; returns the pairs."""
+    indptr, items = shop.seen
+    users = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    train = Interactions.from_rows(shop.user_ids, shop.item_ids, users, items)
+    again = SLIM(l2=2.0, **settings).fit(train).representation_.tensors()
+    for name, tensor in shop.representation.tensors().items():
+        assert tensor.tobytes() == again[name].tobytes(), name
+    return train
+
+
 @pytest.mark.parametrize(
     "settings", [{}, {"weight_dtype": "float16", "neighbours": 4}, {"weight_dtype": "int8"}]
 )
@@ -123,11 +134,8 @@ def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(SLIM, "_weights", watched)
     after = shop.update(Interactions.from_pairs(later))
-    train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
-    again = SLIM(l2=2.0, **settings).fit(train)
+    is_a_fit_on_all_pairs(after, **settings)
     assert solved == ([41, 41] if settings.get("weight_dtype") == "int8" else [21, 41])
-    for name, tensor in again.representation_.tensors().items():
-        assert tensor.tobytes() == after.representation.tensors()[name].tobytes(), name
 
 
 def test_an_update_that_changes_what_is_typical_solves_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,18 +145,9 @@ def test_an_update_that_changes_what_is_typical_solves_all(monkeypatch: pytest.M
     later = [("new", f"fresh{item}") for item in range(25)]
     data = Interactions.from_pairs(first)
     shop = Recommender.from_model(SLIM(l2=2.0).fit(data), data)
-    after = shop.update(Interactions.from_pairs(later))
-    train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
+    train = is_a_fit_on_all_pairs(shop.update(Interactions.from_pairs(later)))
     assert round(np.log2(train.n_pairs / 65)) < round(np.log2(data.n_pairs / 40))
     assert round(np.log2(train.n_pairs / 81)) == round(np.log2(data.n_pairs / 80))
-    again = SLIM(l2=2.0).fit(train).representation_.tensors()
-    for name, tensor in after.representation.tensors().items():
-        assert tensor.tobytes() == again[name].tobytes(), name
-
-
-def rows_of(shop: Recommender) -> tuple[Any, Any]:
-    indptr, items = shop.seen
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), items
 
 
 def test_reasons_sum_to_the_score() -> None:
@@ -162,7 +161,7 @@ def test_reasons_sum_to_the_score() -> None:
 
 
 def test_many_users_come_in_cuts() -> None:
-    """Two cuts of 70,000 users, in each of which chains begin anew: as by a plain solve."""
+    """Two cuts of 70,000 users, in each of which chains begin again: as by a plain solve."""
     rng = np.random.default_rng(5)
     X = csc_array(rng.random((140_000, 4)) < 0.2, dtype=np.float64)
     dense = (X.T @ X).toarray()

@@ -13,6 +13,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import blend
 from xorec.models.base import fit_with_validation
 from xorec.representations.two_stage import Sources, TwoStage
+from xorec.search.filters import make_filters
 from xorec.search.index import index_of
 from xorec.testing.data import halves, planted
 from xorec.testing.models import PersonalModelTests
@@ -103,7 +104,8 @@ def test_candidates_of_the_items_codes_are_told_too() -> None:
     index = index_of(learned, np.arange(50, dtype=np.int32))
     queries = learned.queries(np.array([4]))
     with ThreadPool(1) as pool:
-        found = index.find(queries, 1, pool=pool)  # type: ignore[attr-defined]
+        filters = make_filters(1, None, None, 50)
+        found = index.find(queries, 1, filters, pool)  # type: ignore[attr-defined]
     nothing = np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int32)
     for item in found.items[0, 1 : found.counts[0]]:
         names = index.found_by(queries, int(item), nothing)  # type: ignore[attr-defined]

@@ -105,7 +105,7 @@ def test_drawn_bits_have_the_row_as_their_mean() -> None:
 
 @pytest.mark.parametrize(("reach", "hard"), [(0.0, 1.0), (1.5, 0.0), (1.5, 0.4), (3.0, 1.0)])
 def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> None:
-    """AnyRows move by the gradient of the reference loss at what is shown; clip; show anew."""
+    """Rows move by the gradient of the reference loss at the codes; clip; draw again."""
     rng = np.random.default_rng(0)
     n, m, d, pairs, count = 6, 9, 20, 25, 3
     owner, positives, negatives = random_triplets(rng, n, m, pairs, count)

@@ -44,7 +44,7 @@ def some_lists(n: int, m: int, width: int, seed: int = 0) -> Lists:
 
 def test_a_list_has_the_best_unseen_items_by_slim_with_their_scores_as_logits() -> None:
     pairs = halves(planted(60, 40))[0]
-    data = pairs.select(pairs.user_rows != 7)  # somebody without pairs
+    data = pairs.select(pairs.user_rows != 7)  # a user without pairs
     scores = SLIM().fit(data).representation_.scores(np.arange(60))
     lists = slim_lists(data, 12, RunOptions(threads=2))
     rank = tie_rank(data.items, data.item_counts)

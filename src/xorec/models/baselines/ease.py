@@ -20,8 +20,8 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model, Part, expect
-from xorec.models.baselines.item_knn import one_row, root_matrix, root_weights, with_weights_of
+from xorec.models.base import Part
+from xorec.models.baselines.item_knn import ItemModel, root_matrix, root_weights
 from xorec.models.linear_algebra import bytes_needed, negative_inverse, rows_within
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
@@ -89,7 +89,7 @@ class EASEConfig(ModelConfig):
     neighbours: int = Field(0, ge=0, description="largest weights of an item that are kept; 0: all")
 
 
-class EASE(Model[EASEConfig]):
+class EASE(ItemModel[EASEConfig]):
     """A linear model from items to items.
 
     `items` and `neighbours` make it smaller: all weights of m items take 4 m^2 bytes. On ml-1m
@@ -124,29 +124,23 @@ class EASE(Model[EASEConfig]):
             similarity = _largest(weights, items, order, min(width, count), pool)
         return Neighbours.of(similarity, root_matrix(train))
 
-    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user is their items."""
-        kind = Neighbours if self.config.neighbours else ItemWeights
-        return one_row(history, expect(representation, kind).n_items)
-
-    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """All weights anew: exact, and as long as a fit. New pairs have a weight of 1."""
-        if self.config.neighbours:
-            history = expect(representation, Neighbours).history
-        else:
-            history = expect(representation, ItemWeights).history
-        train = with_weights_of(update.train, history)
-        return self._learn(train, None, RunOptions(threads=update.threads))
+    def _kind(self) -> Any:
+        return Neighbours if self.config.neighbours else ItemWeights
 
 
 def item_weights(
     train: Interactions, items: npt.NDArray[np.integer], reg: float, pool: ThreadPool
 ) -> Weights:
     """B (k, k) between `items` (ascending rows): float64 where they are few, else float32."""
-
     k = len(items)
     dtype = np.float64 if k <= _SMALL else np.float32
-    _refuse_too_large(k, dtype)
+    needed, available = bytes_needed(k, dtype), memory_available()
+    if available is not None and needed > available:
+        fitting = rows_within(available * 9 // 10, dtype)
+        raise OptionError(
+            f"ease: {k:,} items need {needed:,} bytes and {available:,} are free: set items, "
+            f"for example items={fitting}, to weigh only the most popular ones."
+        )
     B = np.empty((k, k), dtype=dtype)
     by_user, by_item = _columns(train, items)
     pool.map_ranges(
@@ -199,16 +193,6 @@ def _largest(
     similarity = coo_array((values.ravel(), places), shape=(m, m)).tocsr()
     similarity.eliminate_zeros()
     return similarity
-
-
-def _refuse_too_large(items: int, dtype: npt.DTypeLike) -> None:
-    needed, available = bytes_needed(items, dtype), memory_available()
-    if available is not None and needed > available:
-        fitting = rows_within(available * 9 // 10, dtype)
-        raise OptionError(
-            f"ease: {items:,} items need {needed:,} bytes and {available:,} are free: set items, "
-            f"for example items={fitting}, to weigh only the most popular ones."
-        )
 
 
 def memory_available(source: Path = Path("/proc/meminfo")) -> int | None:

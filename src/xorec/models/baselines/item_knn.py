@@ -9,7 +9,7 @@ numbers of pairs without them.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from xorec.training.config import Float, Int, ModelConfig, Space
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+C = TypeVar("C", bound=ModelConfig)
 
 
 class NearestItems(NamedTuple):
@@ -117,15 +120,6 @@ def nearest_block(block: Arrays, shared: Arrays, width: int, shrink: float) -> A
     return {"items": items, "weights": weights, "counts": nearest.counts}
 
 
-def one_row(history: npt.NDArray[np.integer], n_items: int) -> csr_array[np.float32]:
-    """The items of one user as a sparse row of ones, (1, n_items)."""
-    from scipy.sparse import csr_array
-
-    items = np.unique(history)
-    ones = np.ones(len(items), dtype=np.float32)
-    return csr_array((ones, items, [0, len(items)]), shape=(1, n_items))
-
-
 def root_weights(train: Interactions) -> npt.NDArray[np.float32]:
     """The root of each pair's weight; ones where there are none."""
     if train.weights is None:
@@ -157,6 +151,28 @@ def with_weights_of(train: Interactions, history: csr_array[np.float32]) -> Inte
     return replace(train, weights=weights.data)
 
 
+class ItemModel(Model[C]):
+    """Learns weights between items; a user is a row of X."""
+
+    def _kind(self) -> Any:
+        """The kind of representation that it learns: one with the `history` of the users."""
+        return Neighbours
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user is their items: a sparse row of ones, (1, n_items)."""
+        from scipy.sparse import csr_array
+
+        items, n_items = np.unique(history), expect(representation, self._kind()).n_items
+        ones = np.ones(len(items), dtype=np.float32)
+        return csr_array((ones, items, [0, len(items)]), shape=(1, n_items))
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        """All weights again: exact, and as long as a fit. New pairs have a weight of 1."""
+        history = expect(representation, self._kind()).history
+        train = with_weights_of(update.train, history)
+        return self._learn(train, None, RunOptions(threads=update.threads))
+
+
 class ItemKNNConfig(ModelConfig):
     """Settings of ItemKNN."""
 
@@ -168,7 +184,7 @@ class ItemKNNConfig(ModelConfig):
     )
 
 
-class ItemKNN(Model[ItemKNNConfig]):
+class ItemKNN(ItemModel[ItemKNNConfig]):
     """similarity(i, j) = |U_i and U_j| / (sqrt(|U_i| |U_j|) + shrink), U_i the users of item i.
 
     With weights w_ui, |U_i| is the sum of w_ui, |U_i and U_j| the sum of sqrt(w_ui w_uj), and a
@@ -206,13 +222,3 @@ class ItemKNN(Model[ItemKNNConfig]):
         indptr = np.concatenate([[0], np.cumsum(nearest["counts"])])
         entries = nearest["weights"][kept], nearest["items"][kept], indptr
         return Neighbours.of(csr_array(entries, shape=(m, m)), root_matrix(train))
-
-    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user is their items."""
-        return one_row(history, expect(representation, Neighbours).n_items)
-
-    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """All likenesses anew: exact, and as long as a fit. New pairs have a weight of 1."""
-        history = expect(representation, Neighbours).history
-        train = with_weights_of(update.train, history)
-        return self._learn(train, None, RunOptions(threads=update.threads))

@@ -29,12 +29,12 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model, Part, expect
+from xorec.models.base import DataUpdate, Part, expect
 from xorec.models.baselines.item_knn import (
+    ItemModel,
     NearestItems,
     item_blocks,
     nearest_block,
-    one_row,
     pairs_of,
     root_matrix,
     root_weights,
@@ -238,7 +238,7 @@ class SLIMConfig(ModelConfig):
     )
 
 
-class SLIM(Model[SLIMConfig]):
+class SLIM(ItemModel[SLIMConfig]):
     """A linear model from an item's neighbours to the item.
 
     >>> import xorec
@@ -326,12 +326,8 @@ class SLIM(Model[SLIMConfig]):
             engine.map_blocks(ridge_block, nearest, [pairs, known], users=train.n_users, most=most)
         )
 
-    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user is their items."""
-        return one_row(history, expect(representation, Neighbours).n_items)
-
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """The weights of a fit on all pairs; only items that these can change are solved anew.
+        """The weights of a fit on all pairs; only items that these can change are solved again.
 
         New pairs have a weight of 1.
         """

@@ -46,6 +46,11 @@ class BPRPairGradients(NamedTuple):
     sigma: Any
     losses: Any
 
+    @classmethod
+    def empty(cls, pairs: int, negatives: int, dtype: Any = np.float32) -> BPRPairGradients:
+        """Room for so many pairs."""
+        return cls(empty_apart((pairs, negatives), dtype), empty_apart(pairs, dtype))
+
 
 class StepSize(NamedTuple):
     """The length of the steps, and the weight of the squared norms."""
@@ -134,9 +139,10 @@ class BPRConfig(TripletConfig):
     negatives: int = Field(8, ge=1, le=1000, description="negatives per positive, each epoch")
     init_scale: float = Field(0.1, gt=0, description="standard deviation of the first vectors")
 
-    def rate(self, epoch: int) -> np.float32:
-        """The step size of an epoch."""
-        return np.float32(self.learning_rate / (1 + self.decay * epoch))
+    def step(self, epoch: int) -> StepSize:
+        """The steps of an epoch."""
+        rate = self.learning_rate / (1 + self.decay * epoch)
+        return StepSize(np.float32(rate), np.float32(self.reg))
 
 
 class BPR(TripletModel[BPRConfig]):
@@ -170,7 +176,7 @@ class BPR(TripletModel[BPRConfig]):
 
     def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
         tables = Table(arrays["user_vectors"]), Table(arrays["item_vectors"])
-        step = BPRStep(*tables, self.config.rate(epoch), np.float32(self.config.reg))
+        step = BPRStep(*tables, self.config.step(epoch))
         return lambda block, pairs: step
 
     def _represent(self, arrays: Arrays) -> Vectors:
@@ -186,9 +192,8 @@ class BPR(TripletModel[BPRConfig]):
         config, items = self.config, Table(np.ascontiguousarray(item_vectors))
         user = Table(np.zeros((1, item_vectors.shape[1]), dtype=np.float32))
         passes = fold_in_passes(history, len(item_vectors), config.negatives)
-        reg = np.float32(config.reg)
         return fold_in_user(
-            passes, user, lambda epoch, now: BPRStep(now, items, config.rate(epoch), reg)
+            passes, user, lambda epoch, now: BPRStep(now, items, config.step(epoch))
         )
 
 
@@ -202,31 +207,23 @@ class Table(NamedTuple):
 class BPRStep(TripletStep):
     """BPR's step over one block; names as in the kernels."""
 
-    rate: np.float32
-    reg: np.float32
+    step: StepSize
     reads_other_items: ClassVar[bool] = False
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Any:
-
-        return BPRPairGradients(
-            empty_apart((pairs, negatives), np.float32), empty_apart(pairs, np.float32)
-        )
+    def keep(self, pairs: int, negatives: int, users: int) -> BPRPairGradients:
+        return BPRPairGradients.empty(pairs, negatives)
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
-
-        step = StepSize(self.rate, self.reg)
-        step_users(self.users.vectors, self.items.vectors, triplets, step, new.vectors, kept)
+        step_users(self.users.vectors, self.items.vectors, triplets, self.step, new.vectors, kept)
 
     def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
-
-        step, users = StepSize(self.rate, self.reg), result.rows.vectors
-        step_items(result.triplets, local, users, result.kept.sigma, step, new.vectors, 0, 1)
+        users, sigma = result.rows.vectors, result.kept.sigma
+        step_items(result.triplets, local, users, sigma, self.step, new.vectors, 0, 1)
 
     def step_items_in_place(self, results: Sequence[UserResult], part: int, parts: int) -> None:
-
-        step, tables = StepSize(self.rate, self.reg), (self.users.vectors, self.items.vectors)
+        users, items = self.users.vectors, self.items.vectors
         for triplets, _, _, kept in results:
-            step_items(triplets, triplets, tables[0], kept.sigma, step, tables[1], part, parts)
+            step_items(triplets, triplets, users, kept.sigma, self.step, items, part, parts)
 
 
 _STEEP_GRADIENT = np.float32(30)
@@ -307,8 +304,7 @@ class BPRGradientStep(GradientStep):
     share: np.floating[Any]
 
     def keep(self, pairs: int, negatives: int, users: int) -> BPRPairGradients:
-        dtype = self.user_vectors.dtype
-        return BPRPairGradients(empty_apart((pairs, negatives), dtype), empty_apart(pairs, dtype))
+        return BPRPairGradients.empty(pairs, negatives, self.user_vectors.dtype)
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
         bpr_users(self.user_vectors, self.item_vectors, triplets, self.share, new, kept)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from xorec.core.kernels import fast_kernel, inlined, kernel
+from xorec.core.kernels import fast_kernel, kernel
 from xorec.core.rng import below, draw, stream
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -23,6 +23,7 @@ from xorec.models.base import expect
 from xorec.models.graph.lightgcn import Encoder, EncoderConfig, EpochOf, GraphModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
+from xorec.search.top_k import contains
 from xorec.training.blocks import item_parts
 from xorec.training.config import Float, Int, Space
 
@@ -54,22 +55,10 @@ class Chosen(NamedTuple):
     share: Any
 
 
-@inlined
-def _place(indices: Any, low: Any, high: Any, item: Any) -> Any:
-    """Where `item` is, or would be, in indices[low:high], which ascend."""
-    while low < high:
-        middle = (low + high) >> 1
-        if indices[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @kernel
 def draw_cycles(pairs: Any, cycles: Any, seed: Any, turn: Any, begin: Any, end: Any) -> None:
     """Cycles of sizes[begin:end] from pairs drawn with replacement; those with a seen next item
-    are drawn anew, a few times; then the size becomes 0."""
+    are drawn again, a few times; then the size becomes 0."""
     indptr, indices, (users, items, sizes) = pairs.indptr, pairs.indices, cycles
     for sample in range(begin, end):
         size = sizes[sample]
@@ -82,8 +71,7 @@ def draw_cycles(pairs: Any, cycles: Any, seed: Any, turn: Any, begin: Any, end: 
             found = True
             for t in range(size):
                 u, following = users[sample, t], items[sample, (t + 1) % size]
-                at = _place(indices, indptr[u], indptr[u + 1], following)
-                if at < indptr[u + 1] and indices[at] == following:
+                if contains(indices[indptr[u] : indptr[u + 1]], following):
                     found = False
                     break
             if found:
@@ -227,7 +215,7 @@ def drawn_cycles(
 
 def add_gradients(cycles: Cycles, encoder: Encoder, count: int, pool: ThreadPool) -> float:
     """Add the gradients of the `count` samples with the smallest q; returns their mean loss."""
-    vectors = (encoder.users, encoder.items)
+    vectors = encoder.sides
     scores = np.empty(len(cycles.sizes), dtype=np.float32)
     pool.map_ranges(
         len(scores), lambda begin, end: cycle_scores(*vectors, cycles, scores, begin, end)
@@ -238,9 +226,7 @@ def add_gradients(cycles: Cycles, encoder: Encoder, count: int, pool: ThreadPool
     if not len(kept):
         return 0.0
     chosen = Chosen(kept, scores, np.float32(1 / len(kept)))
-    sums, parts = (
-        (encoder.user_gradients.sums, encoder.item_gradients.sums),
-        item_parts(pool.threads),
-    )
-    pool.map(parts, lambda part: cycle_gradients(*vectors, cycles, chosen, *sums, part, parts))
+    user_sums, item_sums = (side.sums for side in encoder.side_gradients)
+    given, parts = (cycles, chosen, user_sums, item_sums), item_parts(pool.threads)
+    pool.map(parts, lambda part: cycle_gradients(*vectors, *given, part, parts))
     return float(np.logaddexp(0, -scores[kept].astype(np.float64)).mean())

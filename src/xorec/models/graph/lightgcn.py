@@ -103,22 +103,15 @@ class Encoder:
         self._encode()
 
     @property
-    def users(self) -> Floats:
-        return self.vectors[: self._n_users]
+    def sides(self) -> tuple[Floats, Floats]:
+        """The vectors of the users and of the items."""
+        return self.vectors[: self._n_users], self.vectors[self._n_users :]
 
     @property
-    def items(self) -> Floats:
-        return self.vectors[self._n_users :]
-
-    @property
-    def user_gradients(self) -> Gradients:
-        """The gradients at the users' vectors, and how often each user came."""
-        return Gradients(self.gradients[: self._n_users], self.counts[: self._n_users])
-
-    @property
-    def item_gradients(self) -> Gradients:
-        """The gradients at the items' vectors, and how often each item came."""
-        return Gradients(self.gradients[self._n_users :], self.counts[self._n_users :])
+    def side_gradients(self) -> tuple[Gradients, Gradients]:
+        """The gradients at these, and how often each row came."""
+        n, gradients, counts = self._n_users, self.gradients, self.counts
+        return Gradients(gradients[:n], counts[:n]), Gradients(gradients[n:], counts[n:])
 
     def learn(self, rate: float, shrink: float) -> None:
         """One step. shrink times how often a row came is the weight of its squared norm / 2."""
@@ -128,7 +121,7 @@ class Encoder:
             self._graph.over_rows(self._pool, partial(through_unit, *at))
         back = gradients
         if self._graph.layers:
-            back = self._propagated  # it is made anew below
+            back = self._propagated  # it is written again below
             self._graph.apply(gradients, back, self._spare, self._pool)
         self.counts *= np.float32(shrink)
         if "grad_sq_sum" in arrays:
@@ -150,7 +143,7 @@ class Encoder:
 
     def representation(self) -> Vectors:
         """What was learned so far: copies."""
-        return Vectors(self.users.copy(), self.items.copy())
+        return Vectors(*(side.copy() for side in self.sides))
 
 
 class EncoderConfig(EpochConfig):
@@ -302,9 +295,8 @@ class LightGCN(TripletGraphModel[LightGCNConfig]):
     mean_loss = True
 
     def _step(self, encoder: Encoder, pairs: int) -> BPRGradientStep:
-        tables = (encoder.user_gradients, encoder.item_gradients)
         share = np.float32(1 / (pairs * self.config.negatives))
-        return BPRGradientStep(*tables, encoder.users, encoder.items, share)
+        return BPRGradientStep(*encoder.side_gradients, *encoder.sides, share)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the items as they are.

@@ -30,16 +30,10 @@ from pydantic import Field
 
 from xorec.core.arrays import APART, empty_apart
 from xorec.core.kernels import fast_kernel, inlined
-from xorec.core.threads import ThreadPool, one_blas_thread
+from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
-from xorec.models.triplet_model import (
-    TripletModel,
-    adagrad_rows,
-    fold_in_passes,
-    fold_in_user,
-    mean_user,
-)
+from xorec.models.triplet_model import TripletModel, adagrad_rows, fold_in_passes, fold_in_user
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Distances, Floats
 from xorec.training.config import POPULARITY, Choice, Float, Space, TripletConfig
@@ -90,7 +84,9 @@ class MetricModel(TripletModel[M]):
         over the last passes."""
         items = np.ascontiguousarray(expect(representation, Distances).item_vectors)
         passes = fold_in_passes(history, len(items), self.config.negatives)
-        return fold_in_user(passes, *self._user_alone(items, mean_user(items, history)))
+        middle = items[np.unique(history)].mean(axis=0, keepdims=True)
+        user = Rows.of(middle, np.zeros(1, dtype=np.float32))
+        return fold_in_user(passes, *self._user_alone(items, user))
 
     @abstractmethod
     def _user_alone(self, items: Floats, user: Rows) -> tuple[Any, Callable[[int, Any], BallStep]]:
@@ -208,11 +204,6 @@ def decorrelate(arrays: Arrays, weight: float, rate: float) -> None:
 
     A row that has not moved yet stays: it has no pairs, and its first step would be a full one.
     """
-    with one_blas_thread():  # one order of summing, however many threads
-        _step(arrays, weight, rate)
-
-
-def _step(arrays: Arrays, weight: float, rate: float) -> None:
     kinds = ("user", "item")
     total = sum(len(arrays[f"{kind}_vectors"]) for kind in kinds)
     size = arrays["user_vectors"].shape[1]

@@ -218,7 +218,7 @@ def two_stage_query(
 
 
 def updated_two_stage(learned: TwoStage, update: DataUpdate, config: DSIMLConfig) -> TwoStage:
-    """Codes and vectors of all users and items; those of the rows of `update` are made anew."""
+    """Codes and vectors of all users and items; those of the rows of `update` are new."""
     train, kept = update.train, expect_part(learned.vectors, "vectors")
     if kept.items is None:
         codes = updated_codes(_asymmetric(learned), update)

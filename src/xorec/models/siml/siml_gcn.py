@@ -132,8 +132,8 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
         return Vectors(learned.user_vectors, learned.item_vectors, bias)
 
     def _step(self, encoder: Encoder, pairs: int) -> SIMLGradientStep:
-        tables = (encoder.user_gradients, encoder.item_gradients)
-        return SIMLGradientStep(*tables, encoder.users, encoder.items, self.config.loss_params())
+        params = self.config.loss_params()
+        return SIMLGradientStep(*encoder.side_gradients, *encoder.sides, params)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: SIML's step for users alone, the items as they are."""

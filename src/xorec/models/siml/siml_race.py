@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from xorec.models.siml.siml import SIMLConfig
 
 
-ROUNDS = (1, 2, 4)
-"""Epochs that a candidate has behind it after each round."""
+ROUNDS = (1, 1, 2)
+"""Epochs of each round."""
 SHARE = 0.1
 """Of the pairs, cut off to judge by where there is no validation part."""
 _PAIRS = 1_500_000
@@ -99,10 +99,10 @@ class Racer:
         self._run_epoch = model.run_epoch(track.train, track.options.seed, pool)
 
     def advance(self, epochs: int) -> None:
-        """Learn until `epochs` are done."""
-        for epoch in range(self._done, epochs):
+        """Learn for so many epochs more."""
+        for epoch in range(self._done, self._done + epochs):
             self._run_epoch(epoch, self._arrays)
-        self._done = epochs
+        self._done += epochs
 
     @property
     def learned(self) -> Representation:
@@ -114,41 +114,27 @@ def race(
     models: Sequence[TripletModel[Any]], track: RaceTrack, judge: Callable[[Representation], float]
 ) -> Racer:
     """The winner by `judge`, as it stands after the last round (or when the race is broken off)."""
-    name, total = models[0].name, _epochs(len(models))
+    name, most = models[0].name, len(models)
+    counts = [min(most, max(2, -(-most // 2**at))) for at in range(len(ROUNDS))]
+    rounds = list(zip(counts, ROUNDS, strict=True))
+    total = sum(count * epochs for count, epochs in rounds)
     with (
         track.options.thread_pool() as pool,
         track.options.progress.task(f"{name}: settings", total) as task,
     ):
         racers = [Racer(model, track, pool) for model in models]
-        before = 0
-        for epochs in ROUNDS:
-            racers = racers[: _reaching(len(racers), before)]
+        for count, epochs in rounds:
+            racers = racers[:count]
             for racer in racers:
                 racer.advance(epochs)
                 racer.value = judge(racer.learned)
-                task.advance(epochs - before)
+                task.advance(epochs)
                 if track.is_late():
                     break
             racers = sorted(racers, key=lambda racer: -racer.value)  # stable: the first named wins
             if track.is_late():
                 break
-            before = epochs
     return racers[0]
-
-
-def _reaching(racers: int, before: int) -> int:
-    """How many go on after `before` epochs: all from the start, then half of them, but two."""
-    return racers if before == 0 else min(racers, max(2, -(-racers // 2)))
-
-
-def _epochs(racers: int) -> int:
-    """The epochs of all rounds together."""
-    total, before = 0, 0
-    for epochs in ROUNDS:
-        racers = _reaching(racers, before)
-        total += racers * (epochs - before)
-        before = epochs
-    return total
 
 
 def _some_users(

@@ -40,8 +40,8 @@ def with_best_items(
     """The pairs, and for each user with fewer than so many their `count` best items by vectors.
 
     A short history leaves many bits undetermined; the order of the vectors determines them.
-    Never more than one item in 5,000: in a small catalogue the next best are everybody's. On huge
-    data every n-th such user gets them, so that at most 2**32 scores are computed.
+    Never more than one item in 5,000: in a small catalogue the next best are the same for all.
+    On huge data every n-th such user gets them, so that at most 2**32 scores are computed.
     """
     count = min(count, train.n_items // _ONE_IN)
     if count == 0:
@@ -100,7 +100,7 @@ def slim_lists(train: Interactions, count: int | str, options: RunOptions) -> Li
 
     AUTO: 100, but of those behind the 50th only the ones with a quarter of the first one's score:
     where few items stand out, draws from a long list seldom meet them. Fewer where that many for
-    everybody would not fit into memory.
+    all users would not fit into memory.
     """
     all_of_them, count = count != AUTO, LONGEST if count == AUTO else int(count)
     count = max(1, min(count, train.n_items, MOST_LISTED // max(1, train.n_users)))

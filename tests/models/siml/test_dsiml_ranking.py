@@ -1,3 +1,5 @@
+"""How codes rank: with an offset for popularity, a shortlist, or float users."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,15 +9,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xorec
+from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
+from xorec.core.threads import ThreadPool
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
+from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import fit_with_validation
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.dsiml_ranking import SIZES
+from xorec.models.siml.dsiml_ranking import (
+    GRID,
+    SIZES,
+    choose_offset,
+    popularity_offsets,
+    refine_new_user,
+    refine_users,
+    with_popularity,
+)
+from xorec.models.siml.optimizers import Start
 from xorec.models.siml.siml import SIML
+from xorec.models.siml.siml_kernels import NO_TEACHER
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
@@ -25,6 +41,10 @@ from xorec.testing.data import halves, planted
 from xorec.testing.models import Notes, PersonalModelTests
 
 QUICK: dict[str, Any] = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
+SMALL = {"bits": 16, "optimizer": "none", "start": {"epochs": 2}}
+OPTIONS = RunOptions(threads=1)
+PARTS = split(planted(150, 100), validation=0.1)
+TRAIN, TEST = halves(planted())
 
 
 class TestTwoStages(PersonalModelTests):
@@ -85,12 +105,11 @@ def test_the_codes_are_dsimls_and_the_vectors_simls() -> None:
 
 
 def test_asymmetric_keeps_no_item_vectors_and_ranks_like_float_users() -> None:
-    train, test = halves(planted())
     settings = {**QUICK, "asymmetric": True}
-    every = DSIML(**settings, shortlist=200, vector_dtype="float32").fit(train).representation_
+    every = DSIML(**settings, shortlist=200, vector_dtype="float32").fit(TRAIN).representation_
     assert "item_vectors" not in every.tensors()
-    alone = DSIML(**settings).fit(train).representation_
-    a, b = (evaluate(one, train, test, ks=(10,)) for one in (every, alone))
+    alone = DSIML(**settings).fit(TRAIN).representation_
+    a, b = (evaluate(one, TRAIN, TEST, ks=(10,)) for one in (every, alone))
     assert a.metrics == b.metrics
 
 
@@ -192,3 +211,117 @@ def test_explained_by_score_and_bits(tmp_path: Path) -> None:
         assert why.because
     history = [train.items[int(i)] for i in train.of_user(3)]
     assert np.isfinite(shop.explain_for(history, train.items[5]).score)
+
+
+def test_offsets_grow_with_the_logarithm_of_the_count() -> None:
+    counts = np.array([0, 1, 3, 7, 1023, 10**9])
+    assert popularity_offsets(1.0, counts).tolist() == [0, 1, 2, 3, 10, 15]
+    assert not popularity_offsets(0.0, counts).any()
+
+
+def test_validation_chooses_what_ranks_best() -> None:
+    """Codes of noise: only the offset ranks."""
+    train, validation = PARTS.train, PARTS.validation
+    rng = np.random.default_rng(0)
+    signs = (rng.normal(size=(count, 20)) for count in (train.n_users, train.n_items))
+    noise = Codes.from_signs(*signs)
+    assert validation is not None
+    values = {
+        c: xorec.evaluate(with_popularity(noise, c, train), train, validation, ks=(20,))["ndcg@20"]
+        for c in GRID
+    }
+    chosen = choose_offset(noise, train, validation, OPTIONS)
+    assert chosen > 0
+    assert values[chosen] == max(values.values())
+    assert choose_offset(noise, train, None, OPTIONS) == 0.0
+
+
+@pytest.mark.parametrize(("best", "chosen"), [(0.1009, 0.0), (0.1011, 0.5)])
+def test_an_offset_must_be_worth_its_bits(
+    monkeypatch: pytest.MonkeyPatch, best: float, chosen: float
+) -> None:
+    answers = {c: {"ndcg@20": best if c == 0.5 else 0.1} for c in GRID}
+    planned = iter(GRID)
+    monkeypatch.setattr(
+        "xorec.evaluation.protocol.evaluate", lambda *_, **__: answers[next(planned)]
+    )
+    signs = (np.ones((count, 20)) for count in (PARTS.train.n_users, PARTS.train.n_items))
+    codes = Codes.from_signs(*signs)
+    assert choose_offset(codes, PARTS.train, PARTS.validation, OPTIONS) == chosen
+
+
+def test_what_was_chosen_is_kept_for_the_refit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xorec.models.siml.dsiml_ranking.choose_offset", lambda *_: 0.75)
+    model = xorec.DSIML(**SMALL, offset="auto")
+    fitted = fit_with_validation(model, PARTS.train, PARTS.validation, OPTIONS)
+    assert fitted.config.offset == 0.75
+    codes = fitted.representation_
+    assert isinstance(codes, Codes)
+    assert PARTS.validation is not None
+    both = PARTS.train.union(PARTS.validation, 1)
+    np.testing.assert_array_equal(codes.item_offsets, popularity_offsets(0.75, both.item_counts))
+    plain = xorec.DSIML(**SMALL, offset=0).fit(both, None, OPTIONS).representation_
+    assert isinstance(plain, Codes)
+    np.testing.assert_array_equal(plain.item_codes, codes.item_codes)
+    assert plain.item_offsets is None
+
+
+def test_new_items_have_the_offsets_of_items_of_like_count() -> None:
+    data = planted(60, 40)
+    model = xorec.DSIML(**SMALL, offset=1.0).fit(data, None, OPTIONS)
+    shop = xorec.Recommender.from_model(model, data)
+    pairs = [(user, 10**9) for user in list(data.users)[:20]]
+    after = shop.update(xorec.read(pairs)).representation
+    assert isinstance(after, Codes)
+    assert isinstance(shop.representation, Codes)
+    before = shop.representation.item_offsets
+    assert after.item_offsets is not None
+    np.testing.assert_array_equal(after.item_offsets[:-1], before)
+    assert abs(int(after.item_offsets[-1]) - np.log2(21)) <= 1
+
+
+@pytest.mark.parametrize("more", [{"shortlist": 10}, {"asymmetric": True}])
+def test_offsets_are_for_codes_alone(more: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match="offset is for codes alone"):
+        xorec.DSIML(offset=0.5, **more)
+    with pytest.raises(OptionError, match=r"offset is -1: .* equal to 0, or auto"):
+        xorec.DSIML(offset=-1)
+
+
+def test_where_codes_are_not_alone_auto_is_none() -> None:
+    model = xorec.DSIML(**SMALL, asymmetric=True)
+    fitted = fit_with_validation(model, PARTS.train, PARTS.validation, OPTIONS)
+    assert isinstance(fitted.representation_, Codes)
+    assert (fitted.config.offset, fitted.representation_.item_offsets) == (0.0, None)
+
+
+def noisy_users() -> tuple[DSIML, Start]:
+    """Codes of items as they are learned, and users from anywhere."""
+    model = DSIML(bits=32, optimizer="none", start={"epochs": 10}).fit(TRAIN, None, OPTIONS)
+    codes = model.representation_
+    assert isinstance(codes, Codes)
+    items = unpack_signs(codes.item_codes, 32).astype(np.float32)
+    users = np.random.default_rng(0).standard_normal((TRAIN.n_users, 32), dtype=np.float32)
+    return model, Start(users, items, TRAIN, NO_TEACHER)
+
+
+def test_float_users_from_anywhere_come_to_their_items_which_stay() -> None:
+    model, begin = noisy_users()
+    items = begin.items.copy()
+    with ThreadPool(1) as pool:
+        users = refine_users(begin.users, begin.items, model.config, begin, 0, pool)
+    np.testing.assert_array_equal(items, begin.items)
+    np.testing.assert_allclose(np.linalg.norm(users, axis=1), 1, rtol=1e-5)
+    after, before = (
+        evaluate(Codes(pack_signs(rows), pack_signs(items), 32, rows), TRAIN, TEST, ks=(10,))
+        for rows in (users, begin.users)
+    )
+    assert after["ndcg@10"] > 2 * before["ndcg@10"]
+
+
+def test_a_user_who_has_every_item_has_no_negatives() -> None:
+    model, begin = noisy_users()
+    direction = begin.items.sum(axis=0, keepdims=True)
+    everything = np.arange(TRAIN.n_items)
+    vector = refine_new_user(direction, everything, pack_signs(begin.items), model.config)
+    assert np.isfinite(vector).all()
