@@ -56,14 +56,6 @@ def test_every_column_that_was_given_is_passed_on() -> None:
     assert args.Columns(item_column="i").given() == {"item_column": "i"}
 
 
-def test_the_columns_that_were_given_are_read(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("item,user,bought\nx,1,5\ny,1,6\ny,2,5\n")
-    how: dict[str, Any] = {"user_column": "item", "item_column": "bought"}
-    source = args.DataSource(data=str(tmp_path / "d.csv"), **how)
-    data = source.load(RunOptions())
-    assert (set(data.users), set(data.items)) == ({"x", "y"}, {5, 6})
-
-
 def test_lists_of_ids_numbers_and_names() -> None:
     assert args.parse_ids(Ids("int64", np.array([7, 12, 103])), " 12, 103 ,,7") == [12, 103, 7]
     drinks = Interactions.from_pairs([("ann", "tea"), ("ann", "oat milk")]).items

@@ -1,14 +1,11 @@
-"""--category and --not-category: for one user, for somebody new and for everybody."""
+"""--category and --not-category: for one user, for a new user and for all users."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from xorec.cli.main import app
 from xorec.recommender.recommender import Recommender
 
 from .conftest import Run, refused
@@ -28,47 +25,32 @@ def info(ratings: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def genres(ratings: Path, info: Path) -> Path:
+def genres(run: Run, ratings: Path, info: Path) -> Path:
     """A model file with categories."""
     path = ratings.parent / "genres.xorec"
-    words = ["fit", ratings, "--item-info", info, "--model", "item-knn", "-o", path]
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == 0, result.output
+    result = run.ok("fit", ratings, "--item-info", info, "--model", "item-knn", "-o", path)
     assert "categories split at ',': 4" in result.stderr
     return path
 
 
-@pytest.mark.parametrize("asker", [("--user", "u7"), ("--items", "1008,1003")])
-def test_one_list(run: Run, genres: Path, asker: tuple[str, str]) -> None:
-    def listed(*words: object) -> list[int]:
-        result = run.ok("recommend", genres, *asker, "-k", 80, "--json", *words)
-        return [item["id"] for item in json.loads(result.stdout)["items"]]
-
-    everything = listed()
-    assert listed("--category", "Three") == [i for i in everything if i % 3 == 0]
-    either = ("--category", "Three", "--category", "Fantasy")
-    assert listed(*either) == [i for i in everything if i % 3 == 0 or i % 5 == 0]
-    assert listed(*either, "--not-category", "Two") == [
-        i for i in everything if (i % 3 == 0 or i % 5 == 0) and i % 2
-    ]
-    assert listed("--not-category", "Two", "--not-category", "Three") == [
-        i for i in everything if i % 2 and i % 3
-    ]
-    some = [i for i in everything if i % 3 == 0][:4]
-    given = ("--allow", ",".join(map(str, [*some, 1001])), "--deny", some[0])
-    assert listed("--category", "Three", *given) == some[1:]
-
-
-def test_everybody(run: Run, genres: Path, tmp_path: Path) -> None:
+def test_one_list_and_all_lists(run: Run, genres: Path, tmp_path: Path) -> None:
+    """The options are those of `in_category`."""
     lists, shop = tmp_path / "lists.csv", Recommender.load(genres)
-    words = ("--category", "Three", "--not-category", "Two", "--deny", 1005)
-    run.ok("recommend", genres, "--all-users", "-k", 4, "-o", lists, "-q", *words)
+    either = ("--category", "Three", "--category", "Fantasy", "--not-category", "Two")
+    words = (*either, "--allow", "1003,1005,1008,1011,1015,1017", "--deny", 1005, "-k", 4)
+    allowed = [1003, 1005, 1008, 1011, 1015, 1017]
+    chosen = shop.in_category(["Three", "Fantasy"], not_in="Two", allow=allowed)
+    rules = {"allow": chosen, "deny": [1005]}
+    found = run.json("recommend", genres, "--user", "u7", *words)["items"]
+    assert [item["id"] for item in found] == shop.recommend("u7", 4, **rules).ids()
+    found = run.json("recommend", genres, "--items", "1008,1001", *words)["items"]
+    assert [item["id"] for item in found] == shop.recommend_for([1008, 1001], 4, **rules).ids()
+    assert {item["id"] for item in found} == {1011, 1015, 1017}
+    run.ok("recommend", genres, "--all-users", *words, "-o", lists, "-q")
     rows = [line.split(",") for line in lists.read_text().splitlines()[1:]]
-    chosen = shop.in_category("Three", not_in="Two")
     for user in ("u0", "u7", "u119"):
-        found = [int(row[2]) for row in rows if row[0] == user]
-        assert found == shop.recommend(user, 4, allow=chosen, deny=[1005]).ids()
-    assert {int(row[2]) for row in rows} <= {*range(1002, 1080, 3)} - {*range(1000, 1080, 2), 1005}
+        own = [int(row[2]) for row in rows if row[0] == user]
+        assert own == shop.recommend(user, 4, **rules).ids()
 
 
 def test_what_is_wrong_is_one_line(run: Run, genres: Path, model: Path) -> None:

@@ -62,12 +62,6 @@ def test_no_users_get_no_lists() -> None:
     assert _shop().recommend([]).to_frame().columns == ["user", "rank", "item", "score"]
 
 
-def test_the_rules_are_those_of_one_user() -> None:
-    allowed = [1000, 1001, 1002]
-    lists = _shop().recommend([1, 2], allow=allowed, deny=[1001], seen=True)
-    assert all(set(one.ids()) <= {1000, 1002} for one in lists)
-
-
 def test_the_frame_has_a_row_for_each_item() -> None:
     frame = _shop().recommend([1, 2], k=3).to_frame()
     assert frame.columns == ["user", "rank", "item", "score"]
@@ -76,13 +70,6 @@ def test_the_frame_has_a_row_for_each_item() -> None:
     assert (
         frame["item"].to_list() == _shop().recommend(1, k=3).ids() + _shop().recommend(2, k=3).ids()
     )
-
-
-def test_names_and_distances_are_columns_where_there_are_any() -> None:
-    best = Recommendations("ann", (Recommended("tea", "Green tea", 0.75, 4),))
-    frame = RecommendationLists([best]).to_frame()
-    assert frame.rows() == [("ann", 1, "tea", "Green tea", 0.75, 4)]
-    assert frame.columns == ["user", "rank", "item", "name", "score", "distance"]
 
 
 def test_a_notebook_shows_the_first_lists_escaped() -> None:
