@@ -62,16 +62,6 @@ def test_no_users_get_no_lists() -> None:
     assert _shop().recommend([]).to_frame().columns == ["user", "rank", "item", "score"]
 
 
-def test_the_frame_has_a_row_for_each_item() -> None:
-    frame = _shop().recommend([1, 2], k=3).to_frame()
-    assert frame.columns == ["user", "rank", "item", "score"]
-    assert frame["user"].to_list() == [1, 1, 1, 2, 2, 2]
-    assert frame["rank"].to_list() == [1, 2, 3, 1, 2, 3]
-    assert (
-        frame["item"].to_list() == _shop().recommend(1, k=3).ids() + _shop().recommend(2, k=3).ids()
-    )
-
-
 def test_a_notebook_shows_the_first_lists_escaped() -> None:
     lists = RecommendationLists(
         Recommendations(f"<user {n}>", (Recommended("<b>", "a & b", 0.5),)) for n in range(7)
@@ -133,13 +123,6 @@ def test_many_users_have_a_row_each(at_once: int, monkeypatch: pytest.MonkeyPatc
     assert scores.tolist() == [_shop().scores(user, [1007, 1001]).tolist() for user in (5, 3, 5)]
     assert _shop().scores(np.array(5), [1001]).shape == (1,)
     assert _shop().scores([], [1001]).shape == (0, 1)
-
-
-def test_an_unknown_id_is_named() -> None:
-    with pytest.raises(UnknownIdError, match="user 99 is not in the model"):
-        _shop().scores(99)
-    with pytest.raises(UnknownIdError, match="item 7 is not in the model"):
-        _shop().scores(3, [7])
 
 
 @cache
@@ -240,11 +223,3 @@ def test_of_a_model_with_as_many_other_items() -> None:
     assert len(shop.item_ids) == len(strange.item_ids)
     with pytest.raises(OptionError, match="other items: make it again"):
         strange.recommend(0, seen=True, allow=shop.item_filter([shop.item_ids[0]]))
-
-
-def test_of_the_model_before_an_update() -> None:
-    data = planted(30, 20, per_user=4)
-    shop = Recommender.from_model(xorec.ALS(dimensions=2, epochs=1).fit(data), data)
-    chosen, user = shop.item_filter([shop.item_ids[0]]), shop.user_ids[0]
-    with pytest.raises(OptionError, match="other items"):
-        shop.update(xorec.read([(user, 10**6)])).recommend(user, allow=chosen)

@@ -3,22 +3,20 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.support.model_files import rewrite
-from xorec.core.errors import ModelFileError, OptionError, UnknownIdError
+from xorec.core.errors import ModelFileError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.data.text import Text
 from xorec.data.tie_rank import tie_rank
 from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import storage
-from xorec.recommender.recommender import Recommended, Recommender
+from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 from xorec.testing.data import checkerboard, planted
 
@@ -42,33 +40,6 @@ def test_allow_and_deny(board: Recommender) -> None:
     assert board.recommend("u08", 9, allow=["i03", "i08", "i04"]).ids() == ["i08", "i03"]
     assert board.recommend("u08", 9, allow=[]).ids() == []
     assert "i08" not in board.recommend("u08", 50, deny=["i08"]).ids()
-
-
-@pytest.mark.parametrize("k", [0, -3, 2.5, True])
-def test_k_must_be_a_count(board: Recommender, k: Any) -> None:
-    with pytest.raises(OptionError, match="k is"):
-        board.recommend("u08", k)
-
-
-def test_unknown_item_is_named_with_an_example(board: Recommender) -> None:
-    with pytest.raises(UnknownIdError, match=r"item 'i99' is not in the model.*look like 'i"):
-        board.similar("i99")
-
-
-def test_somebody_new_by_their_items(board: Recommender) -> None:
-    best = board.recommend_for(["i02", "i04", "i06"], 5)
-    assert not {"i02", "i04", "i06"} & set(best.ids())
-    assert all(int(one[1:]) % 2 == 0 for one in best.ids())
-    with pytest.raises(OptionError, match="at least one item"):
-        board.recommend_for([])
-
-
-def test_names_travel_with_the_file(tmp_path: Path) -> None:
-    data = Interactions.from_pairs([(1, 10), (1, 20), (2, 20), (2, 30)])
-    data = replace(data, names=Text.pack(["ten", "twenty", "thirty"]))
-    Recommender.from_model(Popularity().fit(data), data).save(tmp_path / "m.xorec")
-    best = Recommender.load(tmp_path / "m.xorec").recommend(1)
-    assert best.items == (Recommended(30, "thirty", 1.0),)
 
 
 def test_facts_tell_where_the_model_comes_from(tmp_path: Path) -> None:

@@ -53,13 +53,14 @@ def planted_codes(items: int = 1200, bits: int = 64, seed: int = 3) -> Recommend
     )
 
 
-def purity(places: Places, k: int = 10) -> float:
-    """The share of the k nearest on the map that are of the item's own planted group."""
+def purity(places: Places, group: npt.NDArray[np.int64] | None = None, k: int = 10) -> float:
+    """The share of the k nearest on the map that are of the item's own group (a planted one)."""
     x = places.astype(np.float64)
+    own = np.arange(len(x)) % GROUPS if group is None else group
     distance = np.square(x[:, None] - x[None]).sum(axis=2)
     np.fill_diagonal(distance, np.inf)
     near = np.argsort(distance, axis=1, kind="stable")[:, :k]
-    return float((near % GROUPS == np.arange(len(x))[:, None] % GROUPS).mean())
+    return float((own[near] == own[:, None]).mean())
 
 
 def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
@@ -167,15 +168,7 @@ def test_equal_codes_lie_around_one_place_the_most_popular_amid() -> None:
         np.testing.assert_allclose(away[order], np.sqrt(np.arange(10)), atol=1e-9)
     made, _ = with_map(equal)
     assert made.map_xy is not None
-    assert purity_of(made.map_xy, groups.of_item) > 0.97
-
-
-def purity_of(places: Places, group: npt.NDArray[np.int64]) -> float:
-    x = places.astype(np.float64)
-    distance = np.square(x[:, None] - x[None]).sum(axis=2)
-    np.fill_diagonal(distance, np.inf)
-    near = np.argsort(distance, axis=1, kind="stable")[:, :9]
-    return float((group[near] == group[:, None]).mean())
+    assert purity(made.map_xy, groups.of_item, k=9) > 0.97
 
 
 def test_kept_neighbours_is_1_for_a_faithful_map_and_ties_count_alike() -> None:

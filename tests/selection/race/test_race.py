@@ -236,13 +236,6 @@ def test_codes_of_as_many_bits_as_fit_do_fit(size: int) -> None:
     assert done.bytes_per_item == size
 
 
-def test_the_embedded_data_by_name() -> None:
-    with pytest.raises(OptionError, match="budget is 0"):
-        xorec.fit("debian", budget=0)
-    with pytest.raises(xorec.XorecError, match="there is no file debain"):
-        xorec.fit("debain", trials=1)
-
-
 def test_an_update_keeps_what_raced() -> None:
     shop = xorec.fit(DATA, trials=2)
     after = shop.update([(shop.user_ids[0], shop.item_ids[0]), (10_000, shop.item_ids[1])])
