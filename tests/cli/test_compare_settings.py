@@ -104,13 +104,8 @@ def test_the_ladder_is_compared_and_drawn(
 def test_rows_have_their_bytes_and_json_names_the_files(
     run: Run, ratings: Path, tmp_path: Path
 ) -> None:
-    models = (
-        "--models",
-        "popularity,slim,slim:weight_dtype=int8",
-        "--frontier",
-        tmp_path / "a.svg",
-    )
-    answer = run.json("compare", ratings, *models)
+    models = ("--models", "popularity,slim,slim:weight_dtype=int8")
+    answer = run.json("compare", ratings, *models, "--frontier", tmp_path / "a.svg")
     assert answer["frontier"] == [str(tmp_path / "a.png"), str(tmp_path / "a.svg")]
     popularity, floats, small = (row["bytes_per_item"] for row in answer["rows"])
     assert popularity == 8
@@ -121,12 +116,9 @@ def test_rows_have_their_bytes_and_json_names_the_files(
     assert without["rows"][0]["bytes_per_item"] == floats
 
 
-def test_a_wrong_ending_is_refused(run: Run, ratings: Path) -> None:
-    refused(run("compare", ratings, "--frontier", "a.pdf", "-q"), "a.pdf", ".png or .svg")
-
-
-def test_without_matplotlib_one_line_says_what_to_install(
+def test_a_wrong_ending_and_no_matplotlib_are_refused(
     run: Run, ratings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    refused(run("compare", ratings, "--frontier", "a.pdf", "-q"), "a.pdf", ".png or .svg")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     refused(run("compare", ratings, "--frontier", "a", "-q"), "pip install 'xorec[plots]'")

@@ -74,12 +74,8 @@ def test_options_reach_the_trials(
     answer = run.json("tune", ratings, *KNN, 3, *words, "--shrink", 2.5)
     assert [row["number"] for row in answer["rows"]] == [1, 2, 0], "the best first"
     (how,) = asked
-    assert (how["trials"], how["metric"], how["prune"], how["timeout"]) == (
-        3,
-        "recall@7",
-        False,
-        60,
-    )
+    wanted = {"trials": 3, "metric": "recall@7", "prune": False, "timeout": 60}
+    assert wanted.items() <= how.items()
     assert (how["fixed"], how["study"], how["options"].seed) == ({"shrink": 2.5}, Path("s"), 4)
     assert how["parts"]["seed"] == 4
 
@@ -136,16 +132,10 @@ def test_settings_of_every_kind_are_written(tmp_path: Path) -> None:
     assert tomllib.loads(text) == {"dsiml": {**fixed, "distill_weight": 4.0, "asymmetric": True}}
 
 
-def test_bad_requests_are_refused_before_data_is_read(run: Run, tmp_path: Path) -> None:
+def test_bad_requests_leave_no_file(run: Run, ratings: Path, tmp_path: Path) -> None:
     data = tmp_path / "no.csv"
-    refused(run("tune", data, "--model", "popularity", "-q"), "nothing to tune")
     refused(run("tune", data, "--model", "bpr", "--epoch", 3, "-q"), "'epoch'", "epochs")
     refused(run("tune", data, "--model", "bpr", "--metric", "mse@3", "-q"), "mse@3", "ndcg")
-    refused(run("tune", data, *KNN, 0, "-q"), "trials is 0")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_tuning_needs_a_validation_part(run: Run, ratings: Path, tmp_path: Path) -> None:
     study = ("--study", tmp_path / "s")
     refused(run("tune", ratings, *KNN, 1, "--validation", 0, *study, "-q"), "--validation")
     assert list(tmp_path.iterdir()) == []

@@ -11,14 +11,11 @@ import pytest
 from xorec.core.options import RunOptions
 from xorec.data.negatives import Negatives
 from xorec.engines.spark import engine as spark_engine
-from xorec.evaluation import rankings as evaluation_blocks
 from xorec.models import MODELS, model_class
 from xorec.models.baselines.item_knn import root_weights, shared_pairs
 from xorec.models.factorization.als import ALS
-from xorec.models.siml import siml_race, teacher_lists
-from xorec.recommender import batch
+from xorec.models.siml import siml_race
 from xorec.selection.plan import fits
-from xorec.selection.plan import forecast as forecasts
 from xorec.selection.plan import job as jobs
 from xorec.selection.plan.constants import Constants
 from xorec.selection.plan.fits import (
@@ -105,11 +102,7 @@ def test_numbers_that_stand_elsewhere_too() -> None:
         spark_engine._WAVE_BYTES,
         spark_engine._RESULT_RATIO,
     )
-    best = fits.ONE_IN, fits.MOST_SCORES, fits.USERS_AT_ONCE
-    assert best == (teacher_lists._ONE_IN, teacher_lists._MOST_SCORES, teacher_lists._USERS_OF_BEST)
     assert fits.RACE_PAIRS == siml_race._PAIRS
-    assert forecasts.BLOCK_HITS == batch.BLOCK_HITS
-    assert forecasts.SCORES_BYTES == evaluation_blocks.BLOCK_BYTES
 
 
 @pytest.mark.parametrize("engine", [LOCAL, SPARK])
