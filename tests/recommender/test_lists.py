@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,10 +14,15 @@ import pytest
 
 import xorec
 from xorec.core.errors import OptionError, UnknownIdError
+from xorec.data.interactions import Interactions
+from xorec.data.tie_rank import tie_rank
+from xorec.models.baselines.item_knn import ItemKNN
+from xorec.models.baselines.popularity import Popularity
 from xorec.recommender import recommender
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.results import RecommendationLists, Recommendations, Recommended
-from xorec.testing.data import planted
+from xorec.representations.codes import Codes
+from xorec.testing.data import checkerboard, planted
 
 DATA = planted(40, 80, per_user=6)
 
@@ -223,3 +229,41 @@ def test_of_a_model_with_as_many_other_items() -> None:
     assert len(shop.item_ids) == len(strange.item_ids)
     with pytest.raises(OptionError, match="other items: make it again"):
         strange.recommend(0, seen=True, allow=shop.item_filter([shop.item_ids[0]]))
+
+
+@pytest.fixture(scope="module")
+def board() -> Recommender:
+    data = checkerboard()
+    return Recommender.from_model(ItemKNN().fit(data), data)
+
+
+def test_lists_are_ranked_by_score_then_tie_rule(board: Recommender) -> None:
+    user = board.user_ids.find("u08")
+    scores = board.representation.scores(np.array([user]))[0]
+    best = board.recommend("u08", 50, seen=True)
+    rows = [board.item_ids.find(one) for one in best.ids()]
+    assert rows == sorted(range(50), key=lambda row: (-scores[row], board.tie_rank[row]))
+    assert [one.score for one in best.items] == [scores[row] for row in rows]
+
+
+def test_allow_and_deny(board: Recommender) -> None:
+    assert board.recommend("u08", 9, allow=["i03", "i08", "i04"]).ids() == ["i08", "i03"]
+    assert board.recommend("u08", 9, allow=[]).ids() == []
+    assert "i08" not in board.recommend("u08", 50, deny=["i08"]).ids()
+
+
+def test_of_users_alike_those_with_more_items_come_first() -> None:
+    """All codes are equal, so the tie rule alone orders them: by items, not by row."""
+    own = {"ann": "x", "bob": "xyz", "cy": "xy", "dee": "z"}
+    data = Interactions.from_pairs([(user, item) for user, items in own.items() for item in items])
+    model = Popularity().fit(data)
+    shop = Recommender.from_model(model, data)
+    codes = Codes.from_signs(np.ones((4, 8)), np.ones((3, 8)))
+    assert replace(shop, representation=codes).similar_users("dee").ids()[:2] == ["bob", "cy"]
+
+
+def test_the_tie_rule_is_that_of_evaluation() -> None:
+    data = planted(60, 40)
+    shop = Recommender.from_model(Popularity().fit(data), data)
+    np.testing.assert_array_equal(shop.tie_rank, tie_rank(data.items, data.item_counts))
+    np.testing.assert_array_equal(shop.item_counts, data.item_counts)
