@@ -57,6 +57,12 @@ def planted_codes(items: int = 1200, bits: int = 64, seed: int = 3) -> Recommend
     )
 
 
+def xy(shop: Recommender) -> npt.NDArray[np.int16]:
+    """The map that a recommender has."""
+    assert shop.map_xy is not None
+    return shop.map_xy
+
+
 def purity(places: Places, group: npt.NDArray[np.int64] | None = None, k: int = 10) -> float:
     """The share of the k nearest on the map that are of the item's own group (a planted one)."""
     x = places.astype(np.float64)
@@ -70,8 +76,7 @@ def purity(places: Places, group: npt.NDArray[np.int64] | None = None, k: int = 
 def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
     shop = planted_codes()
     made, about = with_map(shop)
-    assert made.map_xy is not None
-    assert purity(made.map_xy) > 0.97
+    assert purity(xy(made)) > 0.97
     by_pca = kept_neighbours(compared_items(shop), principal_places(shop))
     assert purity(principal_places(shop)) < 0.8
     assert about["kept_10"] > 1.3 * by_pca[10]
@@ -83,12 +88,9 @@ def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
 def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> None:
     shop = planted_codes(700)
     one, two, other = (
-        with_map(shop, options=RunOptions(seed=seed, threads=threads))[0].map_xy
+        xy(with_map(shop, options=RunOptions(seed=seed, threads=threads))[0])
         for seed, threads in ((0, 1), (0, 3), (1, 1))
     )
-    assert one is not None
-    assert two is not None
-    assert other is not None
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
 
@@ -97,8 +99,7 @@ def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> N
 def test_small_catalogues(items: int) -> None:
     for layout in ("pca", "neighbours") if items > 1 else ("pca",):
         made, _ = with_map(planted_codes(items), layout)
-        assert made.map_xy is not None
-        assert made.map_xy.shape == (items, 2)
+        assert xy(made).shape == (items, 2)
 
 
 def test_one_item_or_a_model_that_compares_nothing_has_no_neighbours() -> None:
@@ -171,8 +172,7 @@ def test_equal_codes_lie_around_one_place_the_most_popular_amid() -> None:
         order = np.argsort(equal.tie_rank[rows])
         np.testing.assert_allclose(away[order], np.sqrt(np.arange(10)), atol=1e-9)
     made, _ = with_map(equal)
-    assert made.map_xy is not None
-    assert purity(made.map_xy, groups.of_item, k=9) > 0.97
+    assert purity(xy(made), groups.of_item, k=9) > 0.97
 
 
 def test_kept_neighbours_is_1_for_a_faithful_map_and_ties_count_alike() -> None:
@@ -252,17 +252,15 @@ def test_a_map_comes_back_and_lists_stay(shop: Recommender, tmp_path: Path) -> N
     made, about = with_map(shop)
     made.save(tmp_path / "m.xorec")
     loaded = Recommender.load(tmp_path / "m.xorec")
-    assert made.map_xy is not None
-    assert loaded.map_xy is not None
-    np.testing.assert_array_equal(loaded.map_xy, made.map_xy)
-    assert loaded.map_xy.dtype == np.int16
-    assert (made.map_xy < 0).any()
+    np.testing.assert_array_equal(xy(loaded), xy(made))
+    assert xy(loaded).dtype == np.int16
+    assert (xy(made) < 0).any()
     assert loaded.metadata["map"] == about
     assert loaded.recommend(DATA.users[0]) == shop.recommend(DATA.users[0])
     made.save(tmp_path / "again.xorec")
     assert (tmp_path / "m.xorec").read_bytes() == (tmp_path / "again.xorec").read_bytes()
     stored = load_file(tmp_path / "m.xorec")["map.places"]
-    np.testing.assert_array_equal(stored.view(np.int16), made.map_xy)
+    np.testing.assert_array_equal(stored.view(np.int16), xy(made))
 
 
 def test_a_file_without_a_map_has_none(shop: Recommender, tmp_path: Path) -> None:
@@ -284,14 +282,12 @@ def test_places_that_do_not_fit_are_refused(
 def test_an_update_keeps_places_and_new_items_come_to_what_is_like_them(shop: Recommender) -> None:
     made, about = with_map(shop)
     after = made.update(_new_pairs())
-    assert made.map_xy is not None
-    assert after.map_xy is not None
     assert len(after.item_ids) == len(made.item_ids) + 1
-    np.testing.assert_array_equal(after.map_xy[:-1], made.map_xy)
+    np.testing.assert_array_equal(xy(after)[:-1], xy(made))
     assert after.metadata["map"] == {"layout": about["layout"], "seed": 0}
     new = after.item_codes[-1]
     distance = np.bitwise_count(after.item_codes[:-1] ^ new).sum(axis=1)
-    assert after.map_xy[-1].tolist() in made.map_xy[distance == distance.min()].tolist()
+    assert xy(after)[-1].tolist() in xy(made)[distance == distance.min()].tolist()
     assert shop.update(_new_pairs()).map_xy is None
 
 
@@ -303,9 +299,7 @@ def _new_pairs() -> list[tuple[int, int]]:
 def test_who_forgets_users_keeps_the_map(shop: Recommender) -> None:
     made, _ = with_map(shop, "pca")
     fewer = without_users(made, [DATA.users[0]])
-    assert made.map_xy is not None
-    assert fewer.map_xy is not None
-    np.testing.assert_array_equal(fewer.map_xy, made.map_xy)
+    np.testing.assert_array_equal(xy(fewer), xy(made))
 
 
 def test_a_kept_index_is_not_made_anew(shop: Recommender, tmp_path: Path) -> None:

@@ -247,8 +247,12 @@ class EngineChoice:
 
         return on_engine(self.engine, options, partitions=self.partitions)
 
-    def refuse_without(self, option: str) -> None:
-        """One list is not cut into blocks."""
+    def refuse_for_one_list(self, output: Path | None, option: str, whose: str) -> None:
+        """One list is not cut into blocks, and is printed."""
+        if output is not None:
+            raise OptionError(
+                f"-o is for {whose}: give {option}, or --json for one list in a file."
+            )
         if self != EngineChoice():
             raise OptionError(
                 f"--engine and --partitions are for many lists: give {option}, or leave them out."

@@ -23,32 +23,11 @@ from xorec.selection.plan import fits
 from xorec.selection.plan import job as jobs
 from xorec.selection.plan import sizes as counting
 from xorec.selection.plan.constants import Constants
-from xorec.selection.plan.fits import (
-    code_bytes,
-    meetings,
-    pairs_file,
-    placed_bytes,
-    stored_code_bytes,
-    user_blocks_bytes,
-    vector_bytes,
-)
 from xorec.selection.plan.forecast import JOBS, Forecast, forecast
 from xorec.selection.plan.job import PlanInput, by_item_bytes, engine_shape, pairs_bytes
-from xorec.selection.plan.sizes import (
-    DataSizes,
-    data_sizes,
-    given_sizes,
-    lognormal_points,
-    parse_count,
-)
+from xorec.selection.plan.sizes import DataSizes, data_sizes
 from xorec.testing.data import planted
-from xorec.training.discrete.block_sweeps import (
-    Draw,
-    ItemCut,
-    role_bytes,
-    roles_of_block,
-    user_blocks,
-)
+from xorec.training.discrete import block_sweeps
 
 DATA = planted(700, 300, per_user=9)
 SIZES = DataSizes.of(DATA)
@@ -74,14 +53,14 @@ def test_bytes_are_those_of_the_arrays() -> None:
     assert by_item_bytes(SIZES) == nbytes(*orders)
     model = ALS(dimensions=24, epochs=1).fit(DATA, options=RunOptions(threads=1))
     tensors = model.representation_.tensors()
-    assert vector_bytes(SIZES, 24) == nbytes(tensors["user_vectors"], tensors["item_vectors"])
+    assert fits.vector_bytes(SIZES, 24) == nbytes(tensors["user_vectors"], tensors["item_vectors"])
     for kind, side in zip(("users", "items"), model._sides(DATA), strict=True):
-        blocks = side.blocks()
-        assert placed_bytes(SIZES, kind) == nbytes(*(a for block in blocks for a in block.values()))
+        arrays = [array for block in side.blocks() for array in block.values()]
+        assert fits.placed_bytes(SIZES, kind) == nbytes(*arrays)
     about = 20 * DATA.n_items  # tie ranks, their inverse, sizes
     shared = shared_pairs(DATA, root_weights(DATA))
-    assert pairs_file(SIZES) == nbytes(*shared.values()) + about
-    assert meetings(SIZES) == pytest.approx(float((DATA.user_counts**2).sum()))
+    assert fits.pairs_file(SIZES) == nbytes(*shared.values()) + about
+    assert fits.meetings(SIZES) == pytest.approx(float((DATA.user_counts**2).sum()))
 
 
 @pytest.mark.parametrize("bits", [16, 64, 100])
@@ -89,20 +68,20 @@ def test_codes_take_whole_words(bits: int) -> None:
     settings = {"optimizer": "none", "bits": bits, "start": {"model": "als", "epochs": 1}}
     model = model_class("dsiml")(**settings).fit(DATA, options=RunOptions(threads=1))
     learned = model.representation_
-    assert code_bytes(SIZES, bits) == nbytes(learned.user_codes, learned.item_codes)
+    assert fits.code_bytes(SIZES, bits) == nbytes(learned.user_codes, learned.item_codes)
     kept = learned.tensors()
-    assert stored_code_bytes(SIZES, bits) == nbytes(kept["user_codes"], kept["item_codes"])
+    assert fits.stored_code_bytes(SIZES, bits) == nbytes(kept["user_codes"], kept["item_codes"])
 
 
 def test_an_exchange_sends_so_many_bytes() -> None:
-    sampler, cut = Negatives.of(DATA), ItemCut(DATA.n_items, 32, 2)
-    blocks = list(user_blocks(sampler))
-    assert user_blocks_bytes(SIZES) == nbytes(*(a for block in blocks for a in block.values()))
+    sampler, cut = Negatives.of(DATA), block_sweeps.ItemCut(DATA.n_items, 32, 2)
+    blocks = list(block_sweeps.user_blocks(sampler))
+    assert fits.user_blocks_bytes(SIZES) == nbytes(*(a for block in blocks for a in block.values()))
     sent = 0
     for block in blocks:
-        for _, part in roles_of_block(block, {}, Draw(5, 0, 0), cut):
+        for _, part in block_sweeps.roles_of_block(block, {}, block_sweeps.Draw(5, 0, 0), cut):
             sent += nbytes(*(part[name] for name in part if name != "target"))
-    assert role_bytes(SIZES.pairs, 5) == sent
+    assert block_sweeps.role_bytes(SIZES.pairs, 5) == sent
 
 
 def test_numbers_that_stand_elsewhere_too() -> None:
@@ -218,23 +197,16 @@ def never() -> Interactions:
 
 
 def test_points_have_the_mean_and_nearly_the_spread() -> None:
-    points = lognormal_points(30.0, 3.0)
+    points = counting.lognormal_points(30.0, 3.0)
     assert points.mean() == pytest.approx(30.0)
     assert np.mean(points**2) / 900.0 == pytest.approx(3.0, rel=0.2)
-    assert np.allclose(lognormal_points(30.0, 1.0), 30.0)
+    assert np.allclose(counting.lognormal_points(30.0, 1.0), 30.0)
 
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-1", "10Q", "nan", "inf", "1e40"])
 def test_a_count_that_is_none(text: str) -> None:
     with pytest.raises(OptionError, match="--pairs"):
-        parse_count(text, "--pairs")
-
-
-def test_sizes_that_cannot_be() -> None:
-    with pytest.raises(OptionError, match="at most 6 pairs"):
-        given_sizes("2", "3", "7")
-    with pytest.raises(OptionError, match="--users, --items and --pairs"):
-        given_sizes("2", None, "7")
+        counting.parse_count(text, "--pairs")
 
 
 def test_parquet_is_counted_and_not_read(tmp_path: Path) -> None:

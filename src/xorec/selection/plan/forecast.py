@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from xorec.core.errors import OptionError
@@ -286,7 +286,7 @@ class Forecast:
         return {
             "job": self.job,
             "model": self.model,
-            "data": self.given.sizes.row(),
+            "data": asdict(self.given.sizes),
             "engine": {
                 **{name: getattr(engine, name) for name in ("name", "executors", "cores")},
                 "machine_bytes": engine.memory,
