@@ -21,7 +21,6 @@ from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.results import Recommendations, Recommended
 from xorec.recommender.updating import UpdateSummary
-from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 
 DATA = planted(60, 40)
@@ -104,9 +103,7 @@ def test_a_frame_of_one_list_calls_things_as_one_of_many_does(codes: Recommender
 def test_distances_are_counted_not_computed_from_scores(bits: int, asymmetric: bool) -> None:
     model = DSIML(bits=bits, optimizer="none", asymmetric=asymmetric, start={"epochs": 2})
     shop = Recommender.from_model(model.fit(DATA), DATA)
-    learned = shop.representation
-    assert isinstance(learned, Codes)
-    users, items = (unpack_signs(c, bits) for c in (learned.user_codes, learned.item_codes))
+    users, items = (unpack_signs(c, bits) for c in (shop.user_codes, shop.item_codes))
     for one in shop.recommend(7, 40).items:
         differ = np.count_nonzero(users[7] != items[shop.item_ids.find(one.id)])
         assert one.distance == (None if asymmetric else differ)
@@ -120,9 +117,7 @@ def test_distances_are_counted_not_computed_from_scores(bits: int, asymmetric: b
 
 def test_distances_of_masked_codes_are_what_the_item_lacks() -> None:
     shop = Recommender.from_model(PHD(bits=24, epochs=1).fit(DATA), DATA)
-    learned = shop.representation
-    assert isinstance(learned, Codes)
-    users, items = (unpack_signs(c, 24) > 0 for c in (learned.user_codes, learned.item_codes))
+    users, items = (unpack_signs(c, 24) > 0 for c in (shop.user_codes, shop.item_codes))
     for one in shop.recommend(7, 40).items:
         lacking = users[7] & ~items[shop.item_ids.find(one.id)]
         assert one.distance == np.count_nonzero(lacking)
@@ -191,9 +186,7 @@ def test_likeness_of_vectors_is_their_cosine() -> None:
 
 
 def test_bits_are_counted_one_by_one(codes: Recommender) -> None:
-    learned = codes.representation
-    assert isinstance(learned, Codes)
-    users, items = (unpack_signs(c, 24) for c in (learned.user_codes, learned.item_codes))
+    users, items = (unpack_signs(c, 24) for c in (codes.user_codes, codes.item_codes))
     for user in (0, 9, 59):
         for row in range(40):
             why = codes.explain(user, DATA.items[row])
@@ -204,14 +197,11 @@ def test_bits_are_counted_one_by_one(codes: Recommender) -> None:
 
 def test_with_float_users_the_bits_are_those_of_their_signs() -> None:
     shop = Recommender.from_model(PERSONAL["asymmetric"].fit(DATA), DATA)
-    learned = shop.representation
-    assert isinstance(learned, Codes)
-    assert learned.user_vectors is not None
-    items = unpack_signs(learned.item_codes, 24)
+    items, vector = unpack_signs(shop.item_codes, 24), shop.user_vectors[5]
     why = shop.explain(5, 1003)
-    signs = np.where(learned.user_vectors[5] >= 0, 1, -1)
+    signs = np.where(vector >= 0, 1, -1)
     assert why.bits_agreed == np.count_nonzero(signs == items[3])
-    assert why.score == pytest.approx(float(learned.user_vectors[5] @ items[3]), abs=1e-4)
+    assert why.score == pytest.approx(float(vector @ items[3]), abs=1e-4)
 
 
 def test_the_reasons_of_item_knn_sum_to_its_score() -> None:

@@ -261,7 +261,7 @@ class EngineChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Whose items are asked for: a user of the model, or somebody new."""
+    """Whose items are asked for: a user of the model, or a new user."""
 
     user: str | None = option(None, "The id of a user.")
     items: str | None = option(None, f"Instead of a user: the items of a new user, {ID_LIST}.")

@@ -1,4 +1,4 @@
-"""xorec recommend: the best items for a user, known or new, or for everybody."""
+"""xorec recommend: the best items for a user, known or new, or for all users."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def kept_neighbours(
 ) -> dict[int, float]:
     """By cut: which share of the k nearest of 500 items are among the `cut` nearest on the map.
 
-    Items are evenly spaced rows. Whoever is as near as the k-th counts as one of the nearest, k at
+    Items are evenly spaced rows. An item as near as the k-th counts as one of the nearest, k at
     most: codes have many ties, and none of them is more of a neighbour than another. On the map,
     ties go by row.
     """

@@ -132,7 +132,7 @@ def move(
     same): 2 w (y_j - y_i) for a link, 2 w / (0.1 + d^2) (y_i - y_j) for a stranger, each at most 4
     long in x and y; a link shorter than `rest` pushes as a spring would, times 1 - rest / d, so
     that items with equal codes are not one dot. An item draws `pairs` of its links, or takes all of
-    them where it has fewer. Nobody writes what another reads: the same bits for any number of
+    them where it has fewer. No item writes what another reads: the same bits for any number of
     threads.
     """
     n, rest = len(places), np.float32(step.rest)

@@ -183,7 +183,7 @@ class Recommender(RecommenderState):
     def recommend_for(
         self, history: Sequence[Hashable], k: int = 10, *, allow: Allow = None, deny: Deny = ()
     ) -> Recommendations:
-        """The `k` best items for somebody new who has the items `history`, without a refit.
+        """The `k` best items for a new user who has the items `history`, without a refit.
 
         >>> from xorec.testing.examples import shop
         >>> shop().recommend_for(["rice"], k=1).ids()
@@ -225,7 +225,7 @@ class Recommender(RecommenderState):
         return scores if several else scores[0]
 
     def popular(self, k: int = 10, *, allow: Allow = None, deny: Deny = ()) -> Recommendations:
-        """The `k` items that most users have: for somebody of whom nothing is known.
+        """The `k` items that most users have: for a user of whom nothing is known.
 
         The score is the number of users. allow, deny: as in `recommend`.
 
@@ -308,7 +308,7 @@ class Recommender(RecommenderState):
         return explain(self, user, query, self.items_of(row), int(at), k)
 
     def explain_for(self, history: Sequence[Hashable], item: Hashable, k: int = 5) -> Explanation:
-        """`explain` for somebody new who has the items `history`.
+        """`explain` for a new user who has the items `history`.
 
         >>> from xorec.testing.examples import shop
         >>> shop().explain_for(["rice"], "tea").score_description
@@ -366,7 +366,7 @@ class Recommender(RecommenderState):
         `with xorec.core.locks.locked(path):`.
 
         index: keep the search index in it too; None does so from 10,000 items on, where making it
-        anew takes longer than reading it.
+        again takes longer than reading it.
 
         >>> from xorec.testing.examples import shop
         >>> import tempfile

@@ -155,7 +155,7 @@ class Recommendations:
         return html_table(self._cells(), self._title())
 
     def _title(self) -> str:
-        if isinstance(self.query, list):  # the items of somebody new
+        if isinstance(self.query, list):  # the items of a new user
             return printable(f"for somebody with {listed([repr(one) for one in self.query])}")
         return printable(f"for {self.query_kind} {self.query}")
 

@@ -1,8 +1,9 @@
 """Signed model files: a detached Ed25519 signature beside the file, over all its bytes.
 
-The digest inside a file shows accidents; whoever alters a file can write a new one. A signature
-shows that the holder of the private key has seen these bytes. What is signed is the BLAKE3 hash of
-the file behind a line that says what it is for, so that a signature of something else never fits.
+The digest inside a file shows accidents; an attacker who alters a file can write a new one. A
+signature shows that the holder of the private key has seen these bytes. What is signed is the
+BLAKE3 hash of the file behind a line that says what it is for, so that a signature of something
+else never fits.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class RecommenderState(LearnedArrays):
 
     @cached_property
     def _folding_model(self) -> Model[Any]:
-        """Made once: checking its settings takes as long as folding in somebody."""
+        """Made once: checking its settings takes as long as folding in a user."""
         return self.model()
 
     def fold_in_rows(self, rows: ItemRows) -> Any:
@@ -270,7 +270,7 @@ class RecommenderState(LearnedArrays):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle has: indexes are made anew where they are needed, locks stay here."""
+        """What a pickle has: indexes are made again where they are needed, locks stay here."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:

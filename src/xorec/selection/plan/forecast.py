@@ -186,7 +186,7 @@ class Forecast:
     plan: JobPlan
 
     def seconds(self, step: Step) -> float:
-        """By the clock, where nobody else uses the machines."""
+        """By the clock, on machines that do nothing else."""
         engine, constants = self.given.engine, self.given.constants
         if not engine.is_spark:
             workers = engine.cores if step.in_one else min(engine.cores, step.tasks)
