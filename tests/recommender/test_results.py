@@ -11,7 +11,6 @@ import pytest
 
 from xorec.core.bits import unpack_signs
 from xorec.core.errors import OptionError, UnknownIdError
-from xorec.data.interactions import Interactions
 from xorec.models.base import Model
 from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.baselines.popularity import Popularity
@@ -20,7 +19,6 @@ from xorec.models.hashing.phd import PHD
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.results import Recommendations, Recommended
-from xorec.recommender.updating import UpdateSummary
 from xorec.testing.data import planted
 
 DATA = planted(60, 40)
@@ -59,14 +57,6 @@ def test_an_explanation_as_json(codes: Recommender) -> None:
     assert found["score_is"] == why.score_description
     same = ("user", "item", "name", "score", "seen", "rank", "bits", "bits_agreed", "distance")
     assert {name: found[name] for name in same} == {name: getattr(why, name) for name in same}
-
-
-def test_an_update_summary_counts_what_is_new(codes: Recommender) -> None:
-    after = codes.update(Interactions.from_pairs([(0, 5000), (777, 5000), (777, 1000)]))
-    assert UpdateSummary.of(codes, after).to_dict() == {
-        "new": {"users": 1, "items": 1, "pairs": 3},
-        "data": after.metadata["data"],
-    }
 
 
 def test_the_table() -> None:

@@ -20,6 +20,7 @@ from xorec.models.base import Model
 from xorec.models.baselines.slim import MATRIX_ITEMS, SLIMConfig
 from xorec.models.siml.optimizers import candidates as optimizers_tried
 from xorec.models.siml.teacher_lists import LONGEST, MOST_LISTED
+from xorec.selection.plan.constants import SAVE_BYTES_PAIR
 from xorec.selection.plan.job import (
     JobPlan,
     Memory,
@@ -43,9 +44,13 @@ def fit_plan(
     given: PlanInput, steps: Sequence[Step], memory: Sequence[Memory], learned: int, scratch: int
 ) -> JobPlan:
     """A fit, from reading to the model file. learned: its bytes in the file; scratch: on Spark."""
+    seconds = 1e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
+    write = Step("write the model", driver_seconds=seconds)
+    held = round(SAVE_BYTES_PAIR * given.sizes.pairs)
+    seen = Memory("driver", "seen lists for the model file", held, "write")
     return JobPlan(
-        (*given.start(), given.read(), *steps, given.save()),
-        (*given.processes(), *given.reading(), *memory, *given.passing(steps), given.saving()),
+        (*given.start(), given.read(), *steps, write),
+        (*given.processes(), *given.reading(), *memory, *given.passing(steps), seen),
         model_bytes(given.sizes, learned),
         scratch if given.remote else 0,
     )

@@ -9,12 +9,7 @@ from typing import Literal
 
 from xorec.core.errors import OptionError
 from xorec.core.memory import physical_memory
-from xorec.selection.plan.constants import (
-    JVM_BYTES_BYTE,
-    READ_BYTES_PAIR,
-    SAVE_BYTES_PAIR,
-    Constants,
-)
+from xorec.selection.plan.constants import JVM_BYTES_BYTE, READ_BYTES_PAIR, Constants
 from xorec.selection.plan.sizes import DataSizes
 
 Where = Literal["driver", "jvm", "worker"]
@@ -210,11 +205,6 @@ class PlanInput:
         seconds = 1e-6 * self.constants.us_read_pair * self.sizes.pairs
         return Step("read data", driver_seconds=seconds)
 
-    def save(self) -> Step:
-        """The model file."""
-        seconds = 1e-6 * self.constants.of("us_save_pair") * self.sizes.pairs
-        return Step("write the model", driver_seconds=seconds)
-
     def processes(self) -> list[Memory]:
         """What processes have before they have data."""
         constants = self.constants
@@ -236,11 +226,6 @@ class PlanInput:
             Memory("driver", "reading", max(0, held - stays), "read"),
             Memory("driver", "pairs by user", stays),
         ]
-
-    def saving(self) -> Memory:
-        """What writing the model file holds besides."""
-        held = round(SAVE_BYTES_PAIR * self.sizes.pairs)
-        return Memory("driver", "seen lists for the model file", held, "write")
 
     def collected(self, name: str, count: int) -> Memory:
         """Results of one job on the driver: as they come, and in the order of their blocks."""
