@@ -174,7 +174,7 @@ class Recommender(RecommenderState):
             self.representation.queries(rows),
             k,
             exclude=None if seen else self.items_of_many(rows),
-            allow=self.allowed_rows(allow),
+            allow=self._allowed_rows(allow),
             deny=self.item_rows(deny),
             threads=count,
         )
@@ -276,7 +276,7 @@ class Recommender(RecommenderState):
         rows, near = self.item_rows(items), self.item_neighbours
         if not items:
             return RecommendationLists()
-        allowed = self.allowed_rows(allow, near.index)
+        allowed = self._allowed_rows(allow, near.index)
         hits = near.nearest(rows, k, allow=allowed, deny=self.item_rows(deny))
         lists = self._lists(items, hits, "item")
         return lists if several else lists[0]
@@ -447,7 +447,7 @@ class Recommender(RecommenderState):
             query,
             positive_int(k),
             exclude=(np.array([0, len(exclude)]), exclude),
-            allow=self.allowed_rows(allow),
+            allow=self._allowed_rows(allow),
             deny=self.item_rows(deny),
         )
         return self._lists([query_id], hits)[0]

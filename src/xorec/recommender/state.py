@@ -239,7 +239,7 @@ class RecommenderState(LearnedArrays):
             rows = np.intersect1d(rows, self.item_rows(allow))
         return ItemFilter(self.item_ids, rows, self.index)
 
-    def allowed_rows(self, allow: Allow, index: Index | None = None) -> Any:
+    def _allowed_rows(self, allow: Allow, index: Index | None = None) -> Any:
         """What a search takes for `allow`; index: that is searched, unless it is the usual one."""
         if isinstance(allow, ItemFilter):
             return allow.prepared_for(self.item_ids, self.index if index is None else index)
