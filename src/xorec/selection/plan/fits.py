@@ -2,8 +2,8 @@
 
 rows (ALS): both sides row by row; the other side goes to every executor, vectors come back.
 weights, neighbours (SLIM, ItemKNN): every block of items sees all pairs, in one file.
-codes (DSIML): vectors to start from, then ste (SGD), or sweeps of flip or bqp, or
-nothing; on Spark a sweep is 3 jobs, and one more for each of 32 blocks of items.
+codes (DSIML): vectors to start from, then ste (SGD), or sweeps of flip or bqp, or nothing; on
+Spark a sweep is 3 jobs, and one more for each of 32 blocks of items.
 passes, dense, blend: fits in one piece, by threads here, as one task of one executor on Spark.
 """
 
@@ -354,16 +354,19 @@ def sweep_steps(given: PlanInput, name: str, sweeps: int, negatives: int, bits: 
     of_users, of_items = (8 * -(-bits // 64) * rows for rows in (sizes.users, sizes.items))
     accept = sweeps * 1e-9 * constants.of("ns_accept") * sizes.pairs * negatives
     conflicts = CONFLICT_BYTES * sizes.pairs * negatives // ITEM_BLOCKS
-    exchanged, result = role_bytes(sizes.pairs, negatives), of_items + 24 * sizes.items + conflicts
-    users = Step(f"{name}: users", 0.2 * work, tasks, 0.0, sweeps, sweeps + 1, shared)
-    exchange = Step(f"{name}: exchange", 0.07 * work, tasks, 0.0, sweeps, 3 * sweeps)
-    blocks, jobs = f"{name}: {parts} blocks of items", sweeps * parts
-    items = Step(blocks, 0.71 * work, given.engine.slots, accept, jobs, jobs, shared * parts)
+    result = sweeps * (of_items + 24 * sizes.items + conflicts)
+
+    def step(part: str, share: float, stages: int, **moved: Any) -> Step:
+        return Step(f"{name}: {part}", share * work, tasks, jobs=sweeps, stages=stages, **moved)
+
+    users = step("users", 0.2, sweeps + 1, shared=shared, sent=user_blocks_bytes(sizes))
+    exchanged, jobs = sweeps * role_bytes(sizes.pairs, negatives), sweeps * parts
+    items = step(f"{parts} blocks of items", 0.71, jobs, shared=shared * parts, result=result)
     return [
-        replace(users, sent=user_blocks_bytes(sizes), result=sweeps * of_users),
-        replace(exchange, exchanged=sweeps * exchanged),
-        replace(items, result=sweeps * result),
-        Step(f"{name}: loss", 0.02 * work, tasks, 0.0, sweeps, sweeps, shared),
+        replace(users, result=sweeps * of_users),
+        step("exchange", 0.07, 3 * sweeps, exchanged=exchanged),
+        replace(items, tasks=given.engine.slots, driver_seconds=accept, jobs=jobs),
+        step("loss", 0.02, sweeps, shared=shared),
     ]
 
 
