@@ -1,4 +1,4 @@
-"""Layouts: planted groups are found, neighbours are kept, equal input gives equal bits."""
+"""Layouts: groups are found, neighbours kept, equal input gives equal bits; the map in a file."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ from xorec.recommender.similarity import compared_items
 from xorec.recommender.updating import without_users
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
+
+from .conftest import DATA, fitted
 
 Places = npt.NDArray[Any]
 GROUPS = 12
@@ -240,12 +242,9 @@ def test_whole_numbers_fill_the_range_and_keep_the_shape() -> None:
     assert not whole(np.ones((3, 2))).any()
 
 
-DATA = planted(90, 60, per_user=12)
-
-
 @pytest.fixture(scope="module")
 def shop() -> Recommender:
-    return Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
+    return fitted("codes")
 
 
 def test_a_map_comes_back_and_lists_stay(shop: Recommender, tmp_path: Path) -> None:

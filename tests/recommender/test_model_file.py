@@ -1,4 +1,4 @@
-"""The index inside the model file."""
+"""The model file: what it says of the model, its index, and what is checked when it is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts: exact where they can be, and growing with every size."""
+"""Forecasts: exact where they can be, growing with every size; how sizes are counted."""
 
 from __future__ import annotations
 
