@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -34,8 +33,8 @@ def test_a_row_with_settings_of_its_own(run: Run, ratings: Path) -> None:
 
 def test_plain_and_two_stage_codes_stand_in_one_table(run: Run, ratings: Path) -> None:
     quick = ("--dsiml.epochs", 1, "--dsiml.start.epochs", 2, "--dsiml.optimizer", "none")
-    words = ("--models", "dsiml,dsiml:shortlist=20", "--bits", "16,32", *quick, "-q", "--json")
-    rows = json.loads(run("compare", ratings, *words).stdout)["rows"]
+    words = ("--models", "dsiml,dsiml:shortlist=20", "--bits", "16,32", *quick)
+    rows = run.json("compare", ratings, *words)["rows"]
     assert [row["label"] for row in rows] == [
         *("dsiml 16", "dsiml 32", "dsiml 16 shortlist=20", "dsiml 32 shortlist=20")
     ]

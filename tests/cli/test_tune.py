@@ -39,8 +39,8 @@ def test_from_data_to_a_file_that_fit_and_compare_take(run: Run, tmp_path: Path)
     out = tmp_path / "m.xorec"
     run.ok("fit", "debian", "--model", "bpr", "--config", best, "-o", out, "-q")
     assert settings.items() <= Recommender.load(out).metadata["config"].items()
-    compared = run("compare", "debian", "--models", "bpr", "--config", best, "--json", "-q")
-    assert json.loads(compared.stdout)["rows"][0]["dimensions"] == 8
+    compared = run.json("compare", "debian", "--models", "bpr", "--config", best)
+    assert compared["rows"][0]["dimensions"] == 8
 
 
 def test_the_same_command_goes_on(
@@ -173,8 +173,8 @@ def test_fit_tells_the_size_of_the_file(run: Run, ratings: Path, tmp_path: Path)
     out = tmp_path / "m.xorec"
     result = run("fit", ratings, "--model", "popularity", "-q", "-o", out)
     assert f"{out}: popularity, {show_bytes(out.stat().st_size)}, " in result.stdout
-    result = run("fit", ratings, "--model", "popularity", "-q", "--json", "-o", out)
-    assert json.loads(result.stdout)["rows"][0]["file_bytes"] == out.stat().st_size
+    (row,) = run.json("fit", ratings, "--model", "popularity", "-o", out)["rows"]
+    assert row["file_bytes"] == out.stat().st_size
 
 
 def test_equal_trials_give_equal_files(run: Run, ratings: Path, tmp_path: Path) -> None:
