@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_one_list_and_all_lists(run: Run, genres: Path, tmp_path: Path) -> None:
     words = (*either, "--allow", "1003,1005,1008,1011,1015,1017", "--deny", 1005, "-k", 4)
     allowed = [1003, 1005, 1008, 1011, 1015, 1017]
     chosen = shop.in_category(["Three", "Fantasy"], not_in="Two", allow=allowed)
-    rules = {"allow": chosen, "deny": [1005]}
+    rules: dict[str, Any] = {"allow": chosen, "deny": [1005]}
     found = run.json("recommend", genres, "--user", "u7", *words)["items"]
     assert [item["id"] for item in found] == shop.recommend("u7", 4, **rules).ids()
     found = run.json("recommend", genres, "--items", "1008,1001", *words)["items"]
