@@ -19,8 +19,6 @@ from xorec.cli.reproduce import Experiments, _plan
 from xorec.cli.settings import _given
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
-from xorec.core.threads import ThreadPool
-from xorec.data import merge
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, Interactions
 from xorec.data.split import Split, split
@@ -54,14 +52,6 @@ def test_every_column_that_was_given_is_passed_on() -> None:
     }
     assert args.Columns(**given).given() == given
     assert args.Columns(item_column="i").given() == {"item_column": "i"}
-
-
-def test_the_columns_that_were_given_are_read(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("item,user,bought\nx,1,5\ny,1,6\ny,2,5\n")
-    how: dict[str, Any] = {"user_column": "item", "item_column": "bought"}
-    source = args.DataSource(data=str(tmp_path / "d.csv"), **how)
-    data = source.load(RunOptions())
-    assert (set(data.users), set(data.items)) == ({"x", "y"}, {5, 6})
 
 
 def test_lists_of_ids_numbers_and_names() -> None:
@@ -142,25 +132,6 @@ def test_an_address_for_spark_is_kept_without_its_secrets() -> None:
     assert source.provenance == {"source": source.name}
     assert source.label == "orders"
     assert args.DataSource(data="spark-table:shop.orders").name == "spark-table:shop.orders"
-
-
-def test_threads_reach_the_merge_of_the_pairs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[int] = []
-
-    class Spy(ThreadPool):
-        def __init__(self, threads: int) -> None:
-            given.append(threads)
-            super().__init__(threads)
-
-    monkeypatch.setattr(merge, "ThreadPool", Spy)
-    (tmp_path / "x.csv").write_text("user,item,rating\n1,1,5\n1,2,4\n2,1,3\n")
-    options = args.Run(threads=3, quiet=True).options()
-    data = args.DataSource(data=str(tmp_path / "x.csv")).load(options)
-    assert data.n_pairs == 3
-    assert given[0] == 3
-    assert set(given) <= {1, 3}  # few values are taken by one thread
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
 from xorec.lab import machine_constants
-from xorec.lab.bench import methods as hamming_methods
 from xorec.lab.bench.serve import ServeBench
 from xorec.selection.plan.constants import this_machine
 
@@ -34,42 +31,12 @@ def test_json_is_one_object_with_flat_rows(run: Run) -> None:
     assert len(found["rows"]) == 3 * 2 * 2 + 2
 
 
-def test_equal_seeds_search_equal_data(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, original = [], hamming_methods.hamming_index
-
-    def remember(data: Any, kind: Any, threads: int) -> Any:
-        made.append(data.item_codes)
-        return original(data, kind, threads)
-
-    monkeypatch.setattr(hamming_methods, "hamming_index", remember)
-    for seed in (1, 1, 2):
-        words = ("--items", 300, *QUICK, "--methods", "xorec", "--seed", seed, "-q")
-        run.ok("bench", "search", *words)
-    first, again, other = made[2::3]
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 def test_table_fits_80_columns_and_notes_go_to_stderr(run: Run) -> None:
     result = run.ok("bench", "search", "--items", 1500, *QUICK, *OURS, "--codes", "uniform")
     assert "1,500 items x 64 bits, uniform codes, k = 10, 1 thread" in result.stdout
     assert "equals brute force on 10 queries" in result.stdout
     assert width_of(result.stdout) <= 80
     assert "xorec-mih built in" in result.stderr
-
-
-def test_a_wrong_index_fails_the_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = hamming_methods.hamming_index
-
-    def wrong(data: Any, kind: Any, threads: int) -> Any:
-        other = np.roll(data.tie_rank, 1)
-        return original(data.__class__(**{**vars(data), "tie_rank": other}), kind, threads)
-
-    monkeypatch.setattr(hamming_methods, "hamming_index", wrong)
-    words = ("--items", 2000, "--bits", 8, *QUICK, "--methods", "xorec", "-q")
-    result = run("bench", "search", *words)
-    refused(result, "xorec, single is not exact", "brute force")
-    assert result.stdout == ""
 
 
 def test_plot_of_two_sizes(run: Run, tmp_path: Path) -> None:

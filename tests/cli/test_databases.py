@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sqlite3
 from collections.abc import Iterator
@@ -46,6 +45,7 @@ def test_a_fit_from_a_database_is_that_from_a_file(
 
 def test_evaluate_compare_split_and_info(run: Run, shop: str, tmp_path: Path) -> None:
     model, held_out = tmp_path / "m.xorec", tmp_path / "m.xorec.test.parquet"
+    parts = tmp_path / "parts"
     early = shop.replace("table=orders", "query=SELECT * FROM orders WHERE ts < 2000")
     late = shop.replace("table=orders", "query=SELECT * FROM orders WHERE ts >= 2000")
     run.ok("fit", early, "--model", "popularity", "-o", model, "-q")
@@ -53,12 +53,9 @@ def test_evaluate_compare_split_and_info(run: Run, shop: str, tmp_path: Path) ->
     answer = run.json("evaluate", model, late)
     assert answer["data"]["name"].startswith(f"{shop.partition('?')[0]}, query")
     assert answer["split"]["tested_pairs"] > 0
-    done = run("data", "info", shop, "--json")
-    assert json.loads(done.stdout)["data"] == f"{shop.partition('?')[0]}, table orders"
-    done = run("compare", shop, "--models", "popularity", "--json", "-q")
-    assert json.loads(done.stdout)["data"]["name"].endswith("table orders")
-    done = run("split", shop, "-o", tmp_path / "parts", "--json", "-q")
-    assert json.loads(done.stdout)["data"]["name"].endswith("table orders")
+    assert run.json("data", "info", shop)["data"] == f"{shop.partition('?')[0]}, table orders"
+    for words in (("compare", shop, "--models", "popularity"), ("split", shop, "-o", parts)):
+        assert run.json(*words)["data"]["name"].endswith("table orders")
 
 
 def test_update_since(run: Run, shop: str, tmp_path: Path) -> None:
@@ -66,15 +63,14 @@ def test_update_since(run: Run, shop: str, tmp_path: Path) -> None:
     early = shop.replace("table=orders", "query=SELECT * FROM orders WHERE ts < 2000")
     run.ok("fit", early, "--model", "item-knn", "-o", model, "-q")
     before = xorec.Recommender.load(model)
-    done = run.ok("update", model, shop, "--since", 2000, "-o", other, "--json", "-q")
     everything = xorec.read(shop)
-    new = json.loads(done.stdout)["new"]
+    new = run.json("update", model, shop, "--since", 2000, "-o", other)["new"]
     assert new["pairs"] == everything.n_pairs - len(before.seen[1]) > 0
     after = xorec.Recommender.load(other)
     assert after.metadata["source"] == before.metadata["source"]
     digest = other.read_bytes()
-    again = run.ok("update", other, shop, "--since", "2030-01-01", "--json", "-q")
-    assert json.loads(again.stdout)["new"] == {"users": 0, "items": 0, "pairs": 0}
+    again = run.json("update", other, shop, "--since", "2030-01-01")
+    assert again["new"] == {"users": 0, "items": 0, "pairs": 0}
     assert other.read_bytes() == digest
     said = run("update", other, shop, "--since", "2030-01-01")
     assert "no rows since" in said.stderr
@@ -86,10 +82,9 @@ def test_update_since(run: Run, shop: str, tmp_path: Path) -> None:
 def test_update_since_from_a_file(run: Run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     path.write_text("user_id,item_id,ts\nu1,1,5\nzoe,2,1000\nzoe,3,1001\n")
-    done = run("update", model, path, "--since", 1000, "-o", tmp_path / "n.xorec", "--json", "-q")
-    assert json.loads(done.stdout)["new"]["users"] == 1
-    done = run("update", model, path, "--since", 1001, "-o", tmp_path / "n.xorec", "--json", "-q")
-    assert json.loads(done.stdout)["new"]["pairs"] == 1
+    words = ("update", model, path, "-o", tmp_path / "n.xorec", "--since")
+    assert run.json(*words, 1000)["new"]["users"] == 1
+    assert run.json(*words, 1001)["new"]["pairs"] == 1
 
 
 @pytest.fixture(scope="module")

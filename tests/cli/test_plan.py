@@ -1,12 +1,18 @@
+"""xorec plan; docs/scale.md: its plans are what is printed, and its commands are known."""
+
 from __future__ import annotations
 
-import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from xorec.cli.main import app
 from xorec.selection.plan import constants
+from xorec.selection.plan.constants import Constants
 
 from .conftest import Run, refused, width_of
 
@@ -29,8 +35,7 @@ def no_constants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def planned(run: Run, *words: object) -> dict[str, Any]:
-    result = run.ok("plan", *words, "--json")
-    return dict(json.loads(result.stdout))
+    return dict(run.json("plan", *words))
 
 
 @pytest.mark.parametrize("engine", ["local", "spark:local[2]", "spark:yarn"])
@@ -113,3 +118,43 @@ def test_refusals_are_one_line(run: Run, ratings: Path) -> None:
     refused(run("plan", *SIZES, "--model", "als", "--epochz", 4), "epochz")
     refused(run("plan", *SIZES, "--memory", "much"), "--memory")
     refused(run("plan", "no-such.parquet"), "no-such.parquet")
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"^```text\n\$ xorec (plan .*)\n((?:.|\n)*?)^```$", PAGE, re.M)
+COMMANDS = [
+    line.partition("#")[0].strip()
+    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S)
+    for line in block.splitlines()
+    if line.startswith("xorec ")
+]
+
+
+@pytest.mark.parametrize(("words", "printed"), SHOWN, ids=[words for words, _ in SHOWN])
+def test_a_plan_is_printed_as_it_stands(run: Run, words: str, printed: str) -> None:
+    found = [line.rstrip() for line in run.ok(*shlex.split(words)).stdout.splitlines()]
+    assert found == [line.rstrip() for line in printed.splitlines()]
+    assert max(map(len, found)) <= 80
+
+
+def test_there_are_plans_to_test() -> None:
+    assert len(SHOWN) >= 2
+    assert len(COMMANDS) >= 3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_options_of_every_command_are_known(command: str) -> None:
+    _, name, *words = shlex.split(command)
+    told = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"}).stdout
+    known = {*re.findall(r"--[a-z-]+", told), "-o", "-k"}
+    if name in ("plan", "fit"):
+        known |= {"--epochs", "--optimizer", "--start.model"}
+    assert {word for word in words if word.startswith("-")} <= known, command
+
+
+def test_the_constants_are_those_of_the_code() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.,]+) ", PAGE, re.M))
+    expected = Constants().row()
+    assert rows.keys() == expected.keys()
+    for name, value in rows.items():
+        assert float(value.replace(",", "")) == pytest.approx(expected[name]), name

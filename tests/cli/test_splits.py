@@ -120,9 +120,12 @@ def test_fit_keeps_the_test_part_for_evaluate(run: Run, ratings: Path, tmp_path:
 
 def test_fit_keeps_a_given_test_part_too(run: Run, given: Path) -> None:
     out = given.with_suffix(".xorec")
-    words = ("--model", "item-knn", "-o", out, "-q")
-    run.ok("fit", given, *FOLD, *words)
+    fitted = run.ok("fit", given, *FOLD, "--model", "item-knn", "-o", out)
+    assert "450 test pairs of the split left out" in fitted.stderr
+    assert Recommender.load(out).metadata["data"]["pairs"] == 1350
     here, there = run.json("evaluate", out), run.json("evaluate", out, given, *FOLD)
+    assert there["rows"][0]["test_items"] == 450
+    assert there["rows"][0]["ndcg@10"] > 0.1
     assert here["rows"][0]["ndcg@10"] == there["rows"][0]["ndcg@10"]
     assert here["split"]["column"] == there["split"]["column"] == "fold"
     assert there["split"]["part"] == "test"

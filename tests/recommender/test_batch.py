@@ -14,29 +14,18 @@ from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
-from xorec.models.base import Model
 from xorec.models.baselines.item_knn import ItemKNN
-from xorec.models.factorization.bpr import BPR
-from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import batch
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
-from xorec.testing.data import planted
 from xorec.testing.engines import InProcess
 
-DATA = planted(90, 60, per_user=12)
-MODELS: dict[str, Model[Any]] = {
-    "codes": DSIML(bits=32, optimizer="none", start={"epochs": 3}),
-    "floats": DSIML(bits=32, optimizer="none", asymmetric=True, start={"epochs": 3}),
-    "vectors": BPR(epochs=3),
-    "neighbours": ItemKNN(),
-}
+from .conftest import DATA, fitted
 
 
-@pytest.fixture(scope="module", params=list(MODELS))
+@pytest.fixture(scope="module", params=["codes", "floats", "vectors", "neighbours"])
 def shop(request: pytest.FixtureRequest) -> Recommender:
-    model = MODELS[request.param].fit(DATA, options=RunOptions(threads=1))
-    return Recommender.from_model(model, DATA)
+    return fitted(request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +84,7 @@ def test_other_processes_find_the_same_lists(
 def test_other_processes_load_the_model_once_and_are_sent_nothing_but_spans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = Recommender.from_model(ItemKNN().fit(DATA), DATA)
+    shop = fitted("neighbours")
     loaded, load, engine = [], Recommender.load, InProcess(1)
 
     def counted(*arguments: Any, **more: Any) -> Recommender:
@@ -114,18 +103,16 @@ def test_other_processes_load_the_model_once_and_are_sent_nothing_but_spans(
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_names_stand_beside_the_items(tmp_path: Path, ending: str) -> None:
-    names = Text.pack(f"Nome, {item}" for item in range(60))
-    data = replace(DATA, names=names)
-    shop = Recommender.from_model(ItemKNN().fit(data), data)
+    shop = replace(fitted("neighbours"), names=Text.pack(f"Nome, {item}" for item in range(60)))
     path = tmp_path / f"lists.{ending}"
-    batch.write(batch.for_all_users(shop, 7), path)
-    frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
-    assert frame.columns == ["user", "rank", "item", "name", "score"]
-    assert frame["name"].to_list() == [f"Nome, {item - 1000}" for item in frame["item"]]
-    batch.write(batch.for_all_items(shop, 3), path)
-    frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
-    assert frame.columns == ["item", "rank", "similar", "name", "score"]
-    assert frame["name"].to_list() == [f"Nome, {item - 1000}" for item in frame["similar"]]
+    for job, asked, listed in (
+        (batch.for_all_users(shop, 7), "user", "item"),
+        (batch.for_all_items(shop, 3), "item", "similar"),
+    ):
+        batch.write(job, path)
+        frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+        assert frame.columns == [asked, "rank", listed, "name", "score"]
+        assert frame["name"].to_list() == [f"Nome, {item - 1000}" for item in frame[listed]]
 
 
 def test_fewer_than_k_where_there_are_no_more(tmp_path: Path) -> None:

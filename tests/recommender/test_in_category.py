@@ -13,37 +13,32 @@ import pytest
 import xorec
 from tests.support.model_files import rewrite
 from xorec.core.errors import ModelFileError, OptionError
-from xorec.core.options import RunOptions
-from xorec.models.base import Model
 from xorec.recommender import batch, storage
 from xorec.recommender.recommender import Recommender
-from xorec.testing.data import planted
 from xorec.testing.examples import categories_of
+
+from .conftest import DATA, QUICK, fitted
 
 ITEMS = 60
 LABELS = [
     [label for label, n in (("two", 2), ("three", 3), ("five", 5)) if not row % n]
     for row in range(ITEMS)
 ]
-PLAIN = planted(90, ITEMS, per_user=12)
-DATA = replace(PLAIN, categories=categories_of(LABELS))
-MODELS: dict[str, Model[Any]] = {
-    "codes": xorec.DSIML(bits=32, optimizer="none", start={"epochs": 2}),
-    "shortlist": xorec.DSIML(bits=32, optimizer="none", start={"epochs": 2}, shortlist=ITEMS),
-    "vectors": xorec.BPR(epochs=2),
-    "neighbours": xorec.ItemKNN(),
-}
+WHOLE_SHORTLIST = xorec.DSIML(**QUICK, shortlist=ITEMS)
 
 
-@pytest.fixture(scope="module", params=list(MODELS))
+@pytest.fixture(scope="module", params=["codes", "shortlist", "vectors", "neighbours"])
 def shop(request: pytest.FixtureRequest) -> Recommender:
-    model = MODELS[request.param].fit(DATA, options=RunOptions(threads=1))
-    return Recommender.from_model(model, DATA)
+    found = fitted(request.param)
+    if request.param == "shortlist":  # its lists are the full ranking
+        found = Recommender.from_model(WHOLE_SHORTLIST.fit(DATA), DATA)
+    return replace(found, categories=categories_of(LABELS))
 
 
 @pytest.fixture(scope="module")
 def knn() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+    data = replace(DATA, categories=categories_of(LABELS))
+    return Recommender.from_model(xorec.ItemKNN().fit(data), data)
 
 
 def labels_of(shop: Recommender) -> list[list[str]]:
@@ -115,7 +110,7 @@ def test_the_file_keeps_them(knn: Recommender, tmp_path: Path) -> None:
 
 
 def test_data_without_them_have_no_more_tensors_than_before(tmp_path: Path) -> None:
-    plain = Recommender.from_model(xorec.ItemKNN().fit(PLAIN), PLAIN)
+    plain = fitted("neighbours")
     plain.save(tmp_path / "m.xorec")
     with storage.opened(tmp_path / "m.xorec") as file:
         assert not [name for name in file.tensors if "categories" in name]

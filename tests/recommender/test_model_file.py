@@ -1,7 +1,8 @@
-"""The index inside the model file."""
+"""The model file: what it says of the model, its index, and what is checked when it is opened."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import pytest
 from tests.support.model_files import rewrite
 from xorec.core.errors import ModelFileError
 from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.models.baselines.item_knn import ItemKNN
+from xorec.models.baselines.popularity import Popularity
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import model_file, storage
 from xorec.recommender.recommender import Recommender
@@ -20,13 +24,12 @@ from xorec.representations.codes import Codes
 from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted
 
-DATA = planted(90, 60, per_user=12)
+from .conftest import DATA, fitted
 
 
 @pytest.fixture(scope="module")
 def shop() -> Recommender:
-    model = DSIML(bits=32, optimizer="none", start={"epochs": 3})
-    return Recommender.from_model(model.fit(DATA, options=RunOptions(threads=1)), DATA)
+    return fitted("codes")
 
 
 def test_the_index_is_kept_and_read_back(shop: Recommender, tmp_path: Path) -> None:
@@ -50,12 +53,6 @@ def test_many_items_keep_their_index(
     monkeypatch.setattr(model_file, "INDEX_FROM", 60)
     shop.save(tmp_path / "many.xorec")
     assert "index" in vars(Recommender.load(tmp_path / "many.xorec"))
-
-
-def test_loaded_arrays_cannot_be_written_to(shop: Recommender, tmp_path: Path) -> None:
-    shop.save(tmp_path / "m.xorec")
-    with pytest.raises(ValueError, match="read-only"):
-        Recommender.load(tmp_path / "m.xorec").tie_rank[0] = 1
 
 
 def test_users_beside_users(shop: Recommender) -> None:
@@ -220,3 +217,57 @@ def test_a_file_without_its_index(shop: Recommender, tmp_path: Path) -> None:
     assert "index" not in vars(bare)
     user = DATA.users[3]
     assert bare.recommend(user, 5) == shop.recommend(user, 5)
+
+
+def test_facts_tell_where_the_model_comes_from(tmp_path: Path) -> None:
+    data = planted(40, 30)
+    Recommender.from_model(ItemKNN(neighbours=7).fit(data), data, seed=5).save(tmp_path / "m")
+    metadata = Recommender.load(tmp_path / "m").metadata
+    assert metadata["model"] == "item-knn"
+    assert metadata["config"] == {"neighbours": 7, "shrink": 0.0}
+    assert metadata["seed"] == 5
+    assert metadata["data"]["digest"] == data.digest()
+
+
+def test_files_with_equal_codes_say_so_for_any_number_of_threads(tmp_path: Path) -> None:
+    data = planted(60, 40)
+    found = []
+    for seed, threads in ((1, 1), (1, 2), (2, 1)):
+        model = DSIML(bits=16, epochs=2, start={"epochs": 3})
+        model.fit(data, options=RunOptions(seed=seed, threads=threads))
+        Recommender.from_model(model, data, seed=seed).save(tmp_path / "m")
+        found.append(Recommender.load(tmp_path / "m").metadata["codes"])
+        assert found[-1] == model.representation_.metadata()["codes"]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    assert [one["bits"] for one in found] == [16, 16, 16]
+    floats = Recommender.from_model(ItemKNN().fit(data), data)
+    assert "codes" not in floats.metadata
+
+
+def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:
+    data = planted(40, 30)
+    Recommender.from_model(Popularity().fit(data), data).save(tmp_path / "m")
+    for name in storage.read(tmp_path / "m")[0]:
+        rewrite(tmp_path / "m", {name: None}, tmp_path / "less")
+        with pytest.raises(ModelFileError, match="is missing"):
+            Recommender.load(tmp_path / "less")
+
+
+def test_indexes_are_made_on_the_threads_that_a_recommender_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask() -> int:
+        raise AssertionError("the machine was asked for its cores")
+
+    data = planted(60, 40)
+    model = DSIML(bits=16, epochs=1, start={"epochs": 1}).fit(data)
+    Recommender.from_model(model, data).save(tmp_path / "m.xorec")
+    shop = Recommender.load(tmp_path / "m.xorec", threads=1)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("xorec.") and hasattr(module, "available_threads"):
+            monkeypatch.setattr(module, "available_threads", ask)
+    assert len(shop.recommend(data.users[0]))
+    assert len(shop.similar(data.items[0]))
+    assert len(shop.similar_users(data.users[0]))
+    assert shop.update(Interactions.from_pairs([(data.users[0], data.items[5])])).threads == 1

@@ -13,32 +13,17 @@ import pytest
 
 from tests.support.waiting import until
 from xorec.core.errors import OptionError, UnknownIdError
-from xorec.core.options import RunOptions
-from xorec.models.base import Model
-from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.baselines.popularity import Popularity
-from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
 from xorec.search import index as search_index
-from xorec.testing.data import planted
 
-DATA = planted(90, 60, per_user=12)
-QUICK: dict[str, Any] = {"bits": 32, "optimizer": "none", "start": {"epochs": 3}}
-MODELS: dict[str, Model[Any]] = {
-    "codes": DSIML(**QUICK),
-    "shortlist": DSIML(**QUICK, shortlist=20),
-    "floats": DSIML(**QUICK, asymmetric=True),
-    "vectors": BPR(epochs=3),
-    "neighbours": ItemKNN(),
-    "shared": Popularity(),
-}
+from .conftest import DATA, MODELS, QUICK, fitted
 
 
 @pytest.fixture(scope="module", params=list(MODELS))
 def shop(request: pytest.FixtureRequest) -> Recommender:
-    model = MODELS[request.param].fit(DATA, options=RunOptions(threads=1))
-    return Recommender.from_model(model, DATA)
+    return fitted(request.param)
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2])

@@ -101,29 +101,29 @@ def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
         storage.read(tmp_path / "x")
 
 
-def test_missing_file_and_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="there is no model file"):
-        storage.read(tmp_path / "nothing")
-    with pytest.raises(ModelFileError, match="cannot read"):
-        storage.read(tmp_path)
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, file: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path, says in (
+        (tmp_path / "nothing", "there is no model file"),
+        (tmp_path / "pipe", "it is not a file"),
+        *((path, "cannot read") for path in (tmp_path, tmp_path / "loop", file / "x")),
+    ):
+        with pytest.raises(ModelFileError, match=says):
+            storage.read(path)
 
 
 @pytest.mark.parametrize("raw", [[3, 1, 2], ["b", "ä", ""], [1.5, 2.0], [True, False]])
-def test_ids_round_trip_in_their_type(tmp_path: Path, raw: list[object]) -> None:
-    ids = Ids.of(raw)
-    storage.write(tmp_path / "x", model_file.pack_ids("ids", ids), FACTS)
+def test_ids_and_text_round_trip_in_their_type(tmp_path: Path, raw: list[object]) -> None:
+    ids, text = Ids.of(raw), Text.pack(["Star Wars", "", "Amélie"])
+    packed = {**model_file.pack_ids("ids", ids), **model_file.pack_text("names", text)}
+    storage.write(tmp_path / "x", packed, FACTS)
     tensors, _ = storage.read(tmp_path / "x")
+    assert list(model_file.check_text("names", tensors, values=True)) == list(text)
     back = model_file.check_ids("ids", ids.kind, tensors, values=True)
     assert list(back) == raw
     assert [type(one) for one in back] == [type(one) for one in raw]
     assert [back.find(one) for one in raw] == list(range(len(raw)))
-
-
-def test_text_round_trip(tmp_path: Path) -> None:
-    text = Text.pack(["Star Wars", "", "Amélie"])
-    storage.write(tmp_path / "x", model_file.pack_text("names", text), FACTS)
-    tensors, _ = storage.read(tmp_path / "x")
-    assert list(model_file.check_text("names", tensors, values=True)) == ["Star Wars", "", "Amélie"]
 
 
 def rewritten(file: Path, change: Any) -> Path:
@@ -236,19 +236,6 @@ def test_bytes_beyond_any_size_are_verified(file: Path, monkeypatch: pytest.Monk
 def test_an_unknown_digest(file: Path) -> None:
     with pytest.raises(ModelFileError, match="its digest is by 'md5', which this xorec does not"):
         storage.read(rewritten(file, facts(digest="md5:00")))
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelFileError, match="it is not a file"):
-        storage.read(tmp_path / "pipe")
-
-
-def test_a_path_that_leads_nowhere(tmp_path: Path, file: Path) -> None:
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for path in (tmp_path / "loop", file / "x"):
-        with pytest.raises(ModelFileError, match="cannot read"):
-            storage.read(path)
 
 
 def test_a_tensor_at_an_odd_place_is_aligned(tmp_path: Path) -> None:

@@ -22,24 +22,18 @@ from xorec.testing.data import halves, planted, weighted
 from xorec.testing.examples import shop
 from xorec.training import passes
 
+Before = tuple[Recommender, Interactions, Interactions]
+"""A recommender, what it has learned from, and the test part."""
 SETTINGS = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
 
 
-def pairs(data: Interactions) -> list[tuple[object, object]]:
-    users, items = list(data.users), list(data.items)
-    rows = zip(data.user_rows, data.indices, strict=True)
-    return [(users[int(u)], items[int(i)]) for u, i in rows]
-
-
 @pytest.fixture(scope="module")
-def before() -> tuple[Recommender, Interactions, Interactions]:
+def before() -> Before:
     train, test = halves(planted(200, 120))
     return Recommender.from_model(DSIML(**SETTINGS).fit(train), train), train, test
 
 
-def test_known_rows_stay_and_new_ones_come_behind(
-    before: tuple[Recommender, Interactions, Interactions],
-) -> None:
+def test_known_rows_stay_and_new_ones_come_behind(before: Before) -> None:
     old, train, _ = before
     known = list(train.items)
     new = Interactions.from_pairs([(10_000, known[3]), (10_000, known[5]), (0, 77_777)])
@@ -62,18 +56,14 @@ def test_known_rows_stay_and_new_ones_come_behind(
     assert 77_777 not in grown.recommend(0, 120).ids()
 
 
-def test_a_new_user_is_served_as_if_folded_in(
-    before: tuple[Recommender, Interactions, Interactions],
-) -> None:
+def test_a_new_user_is_served_as_if_folded_in(before: Before) -> None:
     old, train, _ = before
     history = [train.items[int(i)] for i in train.of_user(4)]
     grown = old.update(Interactions.from_pairs([(55_555, item) for item in history]))
     assert grown.recommend(55_555, 10).ids() == old.recommend_for(history, 10).ids()
 
 
-def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
-    before: tuple[Recommender, Interactions, Interactions],
-) -> None:
+def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(before: Before) -> None:
     """Half of the users are unknown at first; the update brings them near the full fit."""
     _, train, test = before
     first = train.select(train.user_rows < 100).compact()
@@ -151,20 +141,16 @@ def test_an_item_is_made_anew_where_more_than_half_of_its_pairs_are_new(
     assert grown.metadata["seed"] == 5
 
 
-def test_the_same_update_gives_the_same_file(
-    before: tuple[Recommender, Interactions, Interactions], tmp_path: Path
-) -> None:
+def test_the_same_update_gives_the_same_file(before: Before, tmp_path: Path) -> None:
     old, _, test = before
-    new = Interactions.from_pairs(pairs(test)[:100])
+    new = test.select(np.arange(test.n_pairs) < 100)
     for name in ("a", "b"):
         old.update(new).save(tmp_path / name)
     one, two = ((tmp_path / name).read_bytes() for name in ("a", "b"))
     assert one == two
 
 
-def test_what_cannot_be_updated_says_so(
-    before: tuple[Recommender, Interactions, Interactions], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_updated_says_so(before: Before, monkeypatch: pytest.MonkeyPatch) -> None:
     old, train, _ = before
     with pytest.raises(DataError, match="item ids of the update are str, those of the model int64"):
         old.update(Interactions.from_pairs([(1, "shoe")]))

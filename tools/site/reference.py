@@ -128,8 +128,15 @@ def without_example() -> list[str]:
     return sorted({name for path in paths for name in _unshown(path)})
 
 
+_INHERITED = {
+    "xorec.recommender.recommender.Recommender": "    options:\n      inherited_members: true\n"
+}
+"""Pages of classes whose base class has some of what a user calls."""
+
+
 def _page(title: str, about: str, paths: tuple[str, ...]) -> str:
-    return "\n".join([f"# {title}", "", about, "", *(f"::: {path}\n" for path in paths)])
+    directives = (f"::: {path}\n{_INHERITED.get(path, '')}" for path in paths)
+    return "\n".join([f"# {title}", "", about, "", *directives])
 
 
 def _models_page() -> str:

@@ -82,17 +82,6 @@ Metrics = Annotated[
     str | None, typer.Option(help="Metrics to show, comma-separated: recall@20,ndcg@10.")
 ]
 MinRating = Annotated[float | None, typer.Option(help="Use only pairs with at least this rating.")]
-SplitMethod = Annotated[
-    str | None,
-    typer.Option(
-        "--split",
-        help="random, per-user, leave-last, time or given; by default the split that DATA has "
-        "(a split column, train and test files), else random.",
-    ),
-]
-TestShare = Annotated[
-    float | None, typer.Option("--test", help="Share of the pairs to test on; 0.2 by default.")
-]
 ValidationShare = Annotated[
     float, typer.Option("--validation", help="Share of the training pairs to choose the epochs on.")
 ]
@@ -191,8 +180,12 @@ class DataSource(Columns):
 class SplitChoice:
     """How the pairs are split into training, validation and test."""
 
-    split: SplitMethod = None
-    test: TestShare = None
+    split: str | None = option(
+        None,
+        "random, per-user, leave-last, time or given; by default the split that DATA has "
+        "(a split column, train and test files), else random.",
+    )
+    test: float | None = option(None, "Share of the pairs to test on; 0.2 by default.")
     validation: ValidationShare = 0.1
 
     def parts(self, pairs: Interactions, options: RunOptions) -> Split:
@@ -247,8 +240,12 @@ class EngineChoice:
 
         return on_engine(self.engine, options, partitions=self.partitions)
 
-    def refuse_without(self, option: str) -> None:
-        """One list is not cut into blocks."""
+    def refuse_for_one_list(self, output: Path | None, option: str, whose: str) -> None:
+        """One list is not cut into blocks, and is printed."""
+        if output is not None:
+            raise OptionError(
+                f"-o is for {whose}: give {option}, or --json for one list in a file."
+            )
         if self != EngineChoice():
             raise OptionError(
                 f"--engine and --partitions are for many lists: give {option}, or leave them out."
@@ -257,7 +254,7 @@ class EngineChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Whose items are asked for: a user of the model, or somebody new."""
+    """Whose items are asked for: a user of the model, or a new user."""
 
     user: str | None = option(None, "The id of a user.")
     items: str | None = option(None, f"Instead of a user: the items of a new user, {ID_LIST}.")

@@ -126,9 +126,7 @@ def _example(recommender: Recommender, parts: Split, user: str) -> dict[str, Any
     best = recommender.recommend(user, 10)
     row = parts.test.users.find(user)
     hidden = set(parts.test.items.take(parts.test.of_user(row)))
-    known = recommender.item_ids.take(
-        recommender.seen[1][slice(*recommender.seen[0][row : row + 2])]
-    )
+    known = recommender.item_ids.take(recommender.items_of(row))
     return {
         "user": user,
         "known": known,

@@ -61,7 +61,7 @@ def export(
             }
         )
         return
-    named = {"lists": "rows of lists"}  # a row is an item in somebody's list
+    named = {"lists": "rows of lists"}  # a row is an item of a user's list
     rows = ", ".join(
         f"{count:,} {named.get(name, name)}" for name, count in counts.items() if name != "about"
     )

@@ -154,7 +154,7 @@ def print_items(items: Sequence[Recommended], score: str, listed: str = "item") 
 
 
 def write_lists(job: BatchJob, output: Path | None, run: Run, where: EngineChoice) -> None:
-    """Write everybody's lists to a file, and say how many there are."""
+    """Write the lists of all users, or items, to a file, and say how many there are."""
     from xorec.cli.arguments import told_of_new_folder
     from xorec.core.errors import OptionError
     from xorec.recommender.batch import write

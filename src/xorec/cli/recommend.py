@@ -1,4 +1,4 @@
-"""xorec recommend: the best items for a user, known or new, or for everybody."""
+"""xorec recommend: the best items for a user, known or new, or for all users."""
 
 from __future__ import annotations
 
@@ -73,12 +73,8 @@ def recommend(
     asker.refuse_both()
     if (asker.user is not None) + (asker.items is not None) + all_users != 1:
         raise OptionError("say for whom: give --user ID, --items ID,ID,... or --all-users.")
-    if output is not None and not all_users:
-        raise OptionError(
-            "-o is for everybody's lists: give --all-users, or --json for one list in a file."
-        )
     if not all_users:
-        where.refuse_without("--all-users")
+        where.refuse_for_one_list(output, "--all-users", "everybody's lists")
     if (address := store_address(model)) is not None:
         print_list(_best_of_store(address, asker, k, rules), run.json, raw)
         return

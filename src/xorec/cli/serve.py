@@ -100,7 +100,7 @@ def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
 
 
 def _kept_in(config: Any) -> str:
-    """Where events and model versions are, for whoever looks for them or wants to start anew."""
+    """Where events and model versions are: what to delete for a new start."""
     if config.events is None:
         return f"Events and model versions are kept in {config.folder}{os.sep}"
     return f"Events are kept in the database, model versions in {config.folder}{os.sep}"

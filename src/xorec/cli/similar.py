@@ -46,12 +46,8 @@ def similar(
         raise OptionError("give --item or --user, not both.")
     if (item is not None) + (user is not None) + all_items != 1:
         raise OptionError("say to what: give --item ID, --user ID or --all-items.")
-    if output is not None and not all_items:
-        raise OptionError(
-            "-o is for the lists of all items: give --all-items, or --json for one list in a file."
-        )
     if not all_items:
-        where.refuse_without("--all-items")
+        where.refuse_for_one_list(output, "--all-items", "the lists of all items")
     recommender = Recommender.load(model, threads=run.threads)
     if all_items:
         from xorec.recommender.batch import for_all_items

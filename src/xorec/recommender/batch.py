@@ -1,4 +1,4 @@
-"""Lists for everybody, block by block, streamed to a file: memory never grows with the users."""
+"""Lists of all users or items, block by block, streamed to a file in bounded memory."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def for_all_users(
 ) -> BatchJob:
     """Each user's `k` best items, without the ones they have unless `seen`.
 
-    allow, deny: only these items, for nobody these; see `Recommender.recommend`.
+    allow, deny: only these items, none of these; see `Recommender.recommend`.
     """
     index, denied = recommender.index, recommender.item_rows(deny)
     allowed = None if allow is None else allow.prepared_for(recommender.item_ids, index)

@@ -6,7 +6,7 @@ The simple one is their principal components, the two directions in which items 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -82,6 +82,7 @@ Floats = npt.NDArray[np.float32]
 _GOLDEN = 0.6180339887498949
 
 
+@dataclass(frozen=True, eq=False)
 class Features:
     """Rows of numbers (m, d), made piece by piece: bits of a million items stay packed.
 
@@ -91,18 +92,15 @@ class Features:
            [ 1.,  1.]], dtype=float32)
     """
 
-    def __init__(self, stored: npt.NDArray[Any], bits: int = 0) -> None:
-        self._stored, self._bits = stored, bits
-
-    def __len__(self) -> int:
-        return len(self._stored)
+    stored: npt.NDArray[Any]
+    bits: int = 0
 
     def rows(self, which: slice) -> Floats:
         """Some rows: bits as -1 and 1."""
-        some = np.ascontiguousarray(self._stored[which])
-        if not self._bits:
+        some = np.ascontiguousarray(self.stored[which])
+        if not self.bits:
             return some.astype(np.float32, copy=False)
-        spread = np.unpackbits(some.view(np.uint8), axis=1, bitorder="little", count=self._bits)
+        spread = np.unpackbits(some.view(np.uint8), axis=1, bitorder="little", count=self.bits)
         return spread.astype(np.float32) * 2 - 1
 
 
@@ -144,7 +142,7 @@ def principal_plane(features: Features) -> npt.NDArray[np.float32]:
     BLAS thread: the same bits on any number of them.
     """
     with one_blas_thread():
-        sample = features.rows(slice(None, None, max(1, len(features) // _PLANE_SAMPLE)))
+        sample = features.rows(slice(None, None, max(1, len(features.stored) // _PLANE_SAMPLE)))
         centre = sample.mean(axis=0, dtype=np.float64)
         about = sample.astype(np.float64) - centre
         _, directions = np.linalg.eigh(about.T @ about)
@@ -153,7 +151,7 @@ def principal_plane(features: Features) -> npt.NDArray[np.float32]:
             axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
         largest = axes[np.abs(axes).argmax(axis=0), np.arange(2)]
         axes = (axes * np.where(largest < 0, -1.0, 1.0)).astype(np.float32)
-        places = np.empty((len(features), 2), dtype=np.float32)
+        places = np.empty((len(features.stored), 2), dtype=np.float32)
         for begin in range(0, len(places), _ROWS_AT_ONCE):
             which = slice(begin, begin + _ROWS_AT_ONCE)
             places[which] = (features.rows(which) - centre.astype(np.float32)) @ axes
@@ -172,7 +170,7 @@ def kept_neighbours(
 ) -> dict[int, float]:
     """By cut: which share of the k nearest of 500 items are among the `cut` nearest on the map.
 
-    Items are evenly spaced rows. Whoever is as near as the k-th counts as one of the nearest, k at
+    Items are evenly spaced rows. An item as near as the k-th counts as one of the nearest, k at
     most: codes have many ties, and none of them is more of a neighbour than another. On the map,
     ties go by row.
     """

@@ -46,12 +46,6 @@ class EqualCodes(NamedTuple):
         of_item[order], place[order] = number, np.arange(len(order)) - starts[number]
         return cls(order[starts], of_item, place)
 
-    @classmethod
-    def all_distinct(cls, n: int) -> EqualCodes:
-        """Where nothing is equal."""
-        rows = np.arange(n)
-        return cls(rows, rows, np.zeros(n, dtype=np.int64))
-
     def spread(
         self, places: npt.NDArray[Any], apart: float, widest: float = np.inf
     ) -> npt.NDArray[np.float64]:
@@ -138,7 +132,7 @@ def move(
     same): 2 w (y_j - y_i) for a link, 2 w / (0.1 + d^2) (y_i - y_j) for a stranger, each at most 4
     long in x and y; a link shorter than `rest` pushes as a spring would, times 1 - rest / d, so
     that items with equal codes are not one dot. An item draws `pairs` of its links, or takes all of
-    them where it has fewer. Nobody writes what another reads: the same bits for any number of
+    them where it has fewer. No item writes what another reads: the same bits for any number of
     threads.
     """
     n, rest = len(places), np.float32(step.rest)
@@ -188,7 +182,8 @@ def neighbour_layout(
     where items of equal codes are one node and lie close around its place."""
     coded = item_codes(recommender)
     if coded is None:
-        nodes, compared = EqualCodes.all_distinct(len(start)), recommender.item_neighbours
+        rows, compared = np.arange(len(start)), recommender.item_neighbours
+        nodes = EqualCodes(rows, rows, np.zeros_like(rows))
     else:
         nodes = EqualCodes.of(coded[0], recommender.tie_rank)
         codes = Codes(coded[0][nodes.first], coded[0][nodes.first], coded[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -12,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.errors import OptionError
 from xorec.core.progress import logged
-from xorec.core.threads import lazy_property
 from xorec.recommender.results import (
     ItemFilter,
     Kind,
@@ -22,16 +19,14 @@ from xorec.recommender.results import (
     Recommendations,
     Recommended,
 )
-from xorec.recommender.state import ItemRows, RecommenderState
+from xorec.recommender.state import Allow, ItemRows, RecommenderState, as_list
 
 if TYPE_CHECKING:
-    from xorec.recommender.similarity import Explanation, SimilarityIndex
+    from xorec.recommender.similarity import Explanation
     from xorec.search.hits import Hits
-    from xorec.search.index import Index
 
 __all__ = ["RecommendationLists", "Recommendations", "Recommended", "Recommender"]
 
-Allow = Iterable[Hashable] | ItemFilter | None
 Deny = Iterable[Hashable]
 _SCORED_AT_ONCE = 256
 """Users whose scores of all items are in memory at a time."""
@@ -141,7 +136,7 @@ class Recommender(RecommenderState):
         >>> shop().recommend(["ann", "cem"], k=1).ids()
         [['rice'], ['milk']]
         """
-        users, several = _asked(user)
+        users, several = as_list(user)
         if several:
             return self.recommend_many(users, k, seen=seen, allow=allow, deny=deny)
         row = self.user_row(users[0])
@@ -188,7 +183,7 @@ class Recommender(RecommenderState):
     def recommend_for(
         self, history: Sequence[Hashable], k: int = 10, *, allow: Allow = None, deny: Deny = ()
     ) -> Recommendations:
-        """The `k` best items for somebody new who has the items `history`, without a refit.
+        """The `k` best items for a new user who has the items `history`, without a refit.
 
         >>> from xorec.testing.examples import shop
         >>> shop().recommend_for(["rice"], k=1).ids()
@@ -220,7 +215,7 @@ class Recommender(RecommenderState):
         >>> shop().scores("cem", ["rice", "milk"])
         array([0.5       , 0.70710677], dtype=float32)
         """
-        users, several = _asked(user)
+        users, several = as_list(user)
         rows = self.user_rows(users)
         columns = np.arange(len(self.item_ids)) if items is None else self.item_rows(items)
         scores = np.empty((len(rows), len(columns)), dtype=np.float32)
@@ -230,7 +225,7 @@ class Recommender(RecommenderState):
         return scores if several else scores[0]
 
     def popular(self, k: int = 10, *, allow: Allow = None, deny: Deny = ()) -> Recommendations:
-        """The `k` items that most users have: for somebody of whom nothing is known.
+        """The `k` items that most users have: for a user of whom nothing is known.
 
         The score is the number of users. allow, deny: as in `recommend`.
 
@@ -277,7 +272,7 @@ class Recommender(RecommenderState):
         >>> shop().similar(["milk", "rice"], k=1, deny=["tea"]).ids()
         [['rice'], ['milk']]
         """
-        items, several = _asked(item)
+        items, several = as_list(item)
         rows, near = self.item_rows(items), self.item_neighbours
         if not items:
             return RecommendationLists()
@@ -313,7 +308,7 @@ class Recommender(RecommenderState):
         return explain(self, user, query, self.items_of(row), int(at), k)
 
     def explain_for(self, history: Sequence[Hashable], item: Hashable, k: int = 5) -> Explanation:
-        """`explain` for somebody new who has the items `history`.
+        """`explain` for a new user who has the items `history`.
 
         >>> from xorec.testing.examples import shop
         >>> shop().explain_for(["rice"], "tea").score_description
@@ -371,7 +366,7 @@ class Recommender(RecommenderState):
         `with xorec.core.locks.locked(path):`.
 
         index: keep the search index in it too; None does so from 10,000 items on, where making it
-        anew takes longer than reading it.
+        again takes longer than reading it.
 
         >>> from xorec.testing.examples import shop
         >>> import tempfile
@@ -418,9 +413,7 @@ class Recommender(RecommenderState):
                 cls, Path(path), verify, key=key, threads=threads, index=index
             )
             log |= {"users": len(made.user_ids), "items": len(made.item_ids)}
-        if found is not None:
-            vars(made)["index"] = found
-        return made
+        return made if found is None else made.searched_by(found)
 
     def sharded(self, shards: int | Sequence[int]) -> Self:
         """Deprecated, goes in 0.4: returns this recommender, since one index gives the same lists.
@@ -439,97 +432,12 @@ class Recommender(RecommenderState):
         )
         return self
 
-    def searched_by(self, index: Index) -> Self:
-        """The same with another index of the same items."""
-        made = replace(self)
-        vars(made)["index"] = index  # what the lazy property would make
-        return made
-
-    @lazy_property
-    def index(self) -> Index:
-        """The exact search over all items; made when it is first needed, or kept in the file."""
-        from xorec.search.index import index_of
-
-        with logged("index", items=len(self.item_ids)):
-            return index_of(self.representation, self.tie_rank, threads=self.threads)
-
-    @lazy_property
-    def item_neighbours(self) -> SimilarityIndex:
-        """The search for similar items."""
-        from xorec.recommender.similarity import SimilarityIndex
-
-        return SimilarityIndex.of_items(self, self.index)
-
-    @lazy_property
-    def user_neighbours(self) -> SimilarityIndex:
-        """The search for similar users, where the model has vectors or codes.
-
-        >>> import xorec
-        >>> data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "milk")])
-        >>> shop = xorec.Recommender.from_model(xorec.ALS(epochs=1).fit(data), data)
-        >>> shop.user_neighbours.nearest(shop.user_rows(["ann"]), k=1).items
-        array([[1]], dtype=int32)
-        """
-        from xorec.recommender.similarity import SimilarityIndex
-
-        with logged("index of users", users=len(self.user_ids)):
-            return SimilarityIndex.of_users(self)
-
-    def item_filter(self, items: Iterable[Hashable]) -> ItemFilter:
-        """Prepare a choice of items (what is in stock, say) for many lists: `allow`.
-
-        >>> from xorec.testing.examples import shop
-        >>> in_stock = shop().item_filter(["rice", "tea"])
-        >>> shop().recommend("cem", allow=in_stock).ids()
-        ['rice']
-        """
-        return ItemFilter(self.item_ids, self.item_rows(items), self.index)
-
-    def in_category(
-        self,
-        category: str | Iterable[str] | None = None,
-        *,
-        not_in: str | Iterable[str] = (),
-        allow: Iterable[Hashable] | None = None,
-    ) -> ItemFilter:
-        """The items of a category, or of any of several: for `allow`.
-
-        not_in: without the items of these categories, whatever else they are in. allow: of these
-        items only. No category: of all items, also those that have none.
-
-        >>> from xorec.testing.examples import shop_with_categories
-        >>> shop = shop_with_categories()
-        >>> shop.recommend("cem", allow=shop.in_category("drinks")).ids()
-        ['milk']
-        >>> shop.recommend("cem", allow=shop.in_category(not_in=["drinks"])).ids()
-        ['rice']
-        """
-        if self.categories is None:
-            raise OptionError(
-                "the model has no categories of items: fit it on data that has them, read with "
-                "item_info (on the command line --item-info)."
-            )
-        chosen = np.ones(len(self.item_ids), dtype=np.bool_)
-        if category is not None:
-            chosen[:] = False
-            chosen[self.categories.items_in(_asked(category)[0])] = True
-        chosen[self.categories.items_in(_asked(not_in)[0])] = False
-        if allow is not None:
-            allowed = np.zeros_like(chosen)
-            allowed[self.item_rows(allow)] = True
-            chosen &= allowed
-        return ItemFilter(self.item_ids, np.flatnonzero(chosen), self.index)
-
     users = _renamed("users", "user_ids")
     items = _renamed("items", "item_ids")
     prior = _renamed("prior", "item_counts")
     places = _renamed("places", "map_xy")
     facts = _renamed("facts", "metadata")
     only = _renamed("only", "item_filter")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a pickle has: indexes are made anew where they are needed, locks stay here."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _best(
         self, query_id: Any, query: Any, k: int, exclude: ItemRows, allow: Allow, deny: Deny
@@ -558,18 +466,3 @@ class Recommender(RecommenderState):
             Recommendations(query, described(b), query_kind, item_kind)
             for b, query in enumerate(queries)
         )
-
-    def _allowed_rows(self, allow: Allow, index: Index | None = None) -> Any:
-        """What a search takes for `allow`; index: that is searched, unless it is the usual one."""
-        if isinstance(allow, ItemFilter):
-            return allow.prepared_for(self.item_ids, self.index if index is None else index)
-        return None if allow is None else self.item_rows(allow)
-
-
-def _asked(ids: Any) -> tuple[list[Any], bool]:
-    """The ids that are asked for, and whether several are meant: a list, and not one id."""
-    if isinstance(ids, np.ndarray) and ids.ndim == 0:
-        return [ids.item()], False
-    if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
-        return list(ids), True
-    return [ids], False

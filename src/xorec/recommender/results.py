@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
@@ -60,7 +59,7 @@ class ItemFilter:
 
     def __init__(self, items: Ids, rows: npt.NDArray[np.int64], index: Index) -> None:
         self._items, self.rows = items, rows
-        self._prepared: tuple[Callable[[], Any], Any] = ref(index), index.item_filter(rows)
+        self._prepared: tuple[ref[Index] | None, Any] = ref(index), index.item_filter(rows)
 
     def __len__(self) -> int:
         return len(np.unique(self.rows))
@@ -68,7 +67,7 @@ class ItemFilter:
     def prepared_for(self, items: Ids, index: Index) -> Any:
         """What the search takes; items: those that `index` is of."""
         maker, prepared = self._prepared
-        if maker() is not index:
+        if maker is None or maker() is not index:
             if items is not self._items and items != self._items:
                 raise OptionError(
                     "this item_filter was made by a model with other items: make it again with "
@@ -78,15 +77,9 @@ class ItemFilter:
             self._prepared = ref(index), prepared
         return prepared
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unprepared, (self._items, self.rows)
-
-
-def _unprepared(items: Ids, rows: npt.NDArray[np.int64]) -> ItemFilter:
-    """An ItemFilter out of a pickle: the first search prepares it."""
-    made = ItemFilter.__new__(ItemFilter)
-    made._items, made.rows, made._prepared = items, rows, (lambda: None, None)
-    return made
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle has: the first search prepares it again."""
+        return {**vars(self), "_prepared": (None, None)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,10 +125,6 @@ class Recommendations:
         """A polars frame: rank, item, name, score, and distance where the list is ranked by codes.
 
         What is listed stands in the column `item`, or `user` where users are listed.
-
-        >>> best = Recommendations("ann", (Recommended("tea", "Green tea", 0.75),))
-        >>> best.to_frame().columns
-        ['rank', 'item', 'name', 'score']
         """
         import polars as pl
 
@@ -166,7 +155,7 @@ class Recommendations:
         return html_table(self._cells(), self._title())
 
     def _title(self) -> str:
-        if isinstance(self.query, list):  # the items of somebody new
+        if isinstance(self.query, list):  # the items of a new user
             return printable(f"for somebody with {listed([repr(one) for one in self.query])}")
         return printable(f"for {self.query_kind} {self.query}")
 

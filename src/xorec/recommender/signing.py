@@ -1,8 +1,9 @@
 """Signed model files: a detached Ed25519 signature beside the file, over all its bytes.
 
-The digest inside a file shows accidents; whoever alters a file can write a new one. A signature
-shows that the holder of the private key has seen these bytes. What is signed is the BLAKE3 hash of
-the file behind a line that says what it is for, so that a signature of something else never fits.
+The digest inside a file shows accidents; an attacker who alters a file can write a new one. A
+signature shows that the holder of the private key has seen these bytes. What is signed is the
+BLAKE3 hash of the file behind a line that says what it is for, so that a signature of something
+else never fits.
 """
 
 from __future__ import annotations
@@ -45,13 +46,12 @@ class Signature:
 
 def new_key(name: str | Path) -> tuple[Path, Path]:
     """A new pair of keys in NAME.key (private, for its owner alone) and NAME.pub (public)."""
-    from_file = _ed25519()
+    kinds, encoding, forms = _library()
     private, public = Path(f"{name}.key"), Path(f"{name}.pub")
     for path in (private, public):
         if path.exists():
             raise OptionError(f"there is {path} already: choose another name.")
-    made = from_file.Ed25519PrivateKey.generate()
-    encoding, forms = _serialization()
+    made = kinds.Ed25519PrivateKey.generate()
     content = made.private_bytes(encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
     try:
         private.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def sign(model: Path, key: Key, threads: int | None = None) -> Path:
     with storage.opened(model) as file:
         storage.check_digest(file, threads)
         value = private.sign(_message(file, threads))
-    encoding, forms = _serialization()
+    _, encoding, forms = _library()
     public = private.public_key().public_bytes(encoding.Raw, forms.PublicFormat.Raw)
     lines = (_FIRST_LINE, *(base64.b64encode(part).decode() for part in (public, value)))
     with replacing(signature_path(model)) as temporary:
@@ -102,7 +102,7 @@ def signature_state(file: OpenFile, threads: int | None = None) -> str:
     if found is None:
         return "none"
     try:
-        public = _ed25519().Ed25519PublicKey.from_public_bytes(found.public_key)
+        public = _library()[0].Ed25519PublicKey.from_public_bytes(found.public_key)
     except MissingExtraError as error:
         return f"there, not checked: {error}"
     if not _fits(public, found, file, threads):
@@ -149,7 +149,7 @@ def _message(file: OpenFile, threads: int | None) -> bytes:
 
 def _read_key(key: Key, *, private: bool) -> Any:
     """The Ed25519 key in a PEM file."""
-    kinds, (_, forms) = _ed25519(), _serialization()
+    kinds, _, forms = _library()
     path, content = Path(key), _read_small(Path(key))
     kind = kinds.Ed25519PrivateKey if private else kinds.Ed25519PublicKey
     try:
@@ -176,17 +176,13 @@ def _read_small(path: Path) -> bytes:
         raise OptionError(f"cannot read {path}: {error.strerror}.") from None
 
 
-def _ed25519() -> Any:
+def _library() -> tuple[Any, Any, Any]:
+    """Kinds of keys, encodings, and forms of writing them."""
     try:
+        from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise MissingExtraError(
             "signatures need the package cryptography: pip install 'xorec[sign]'."
         ) from None
-    return ed25519
-
-
-def _serialization() -> tuple[Any, Any]:
-    from cryptography.hazmat.primitives import serialization
-
-    return serialization.Encoding, serialization
+    return ed25519, serialization.Encoding, serialization

@@ -29,16 +29,15 @@ class SimilarityIndex:
     index: Index
 
     @classmethod
-    def of_items(cls, state: RecommenderState, index: Index) -> SimilarityIndex:
+    def of_items(cls, state: RecommenderState) -> SimilarityIndex:
         """Items nearest to items; codes share the recommender's index, or its planes.
 
         Not where items have offsets: they are alike by their codes alone.
         """
         from xorec.search.hamming.index import HammingIndex
 
-        among = state.representation.among_items()
-        by_code = among.kind == "codes"
-        if by_code and isinstance(index, HammingIndex) and not index.most:
+        among, index = state.representation.among_items(), state.index
+        if among.kind == "codes" and isinstance(index, HammingIndex) and not index.most:
             return cls(among, index.by("hamming"))
         return cls(among, index_of(among, state.tie_rank, threads=state.threads))
 
@@ -167,12 +166,11 @@ def _found_by(
     state: RecommenderState, query: Any, user_items: ItemRows, item: int
 ) -> tuple[str, ...]:
     """The sources of candidates that bring an item which the user does not have."""
-    index = getattr(state, "index", None) if state.representation.kind == "two-stage" else None
-    if index is None or np.isin(item, user_items):
+    if state.representation.kind != "two-stage" or np.isin(item, user_items):
         return ()
-    found: tuple[str, ...] = index.found_by(
-        query, item, (np.array([0, len(user_items)]), np.asarray(user_items, dtype=np.int32))
-    )
+    index: Any = state.index
+    seen = np.array([0, len(user_items)]), np.asarray(user_items, dtype=np.int32)
+    found: tuple[str, ...] = index.found_by(query, item, seen)
     return found
 
 

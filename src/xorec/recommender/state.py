@@ -1,9 +1,9 @@
-"""RecommenderState: what a recommender is made of, and what its model file has; raw ids in."""
+"""RecommenderState: what a recommender is made of and its model file has, and its indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,17 +12,22 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError, UnknownIdError
 from xorec.core.printable import quoted
+from xorec.core.progress import logged
+from xorec.core.threads import lazy_property
 from xorec.data.categories import Categories
 from xorec.data.ids import Ids, near_id
 from xorec.data.text import Text, gather_spans
-from xorec.recommender.results import Kind, Recommended
+from xorec.recommender.results import ItemFilter, Kind, Recommended
 from xorec.representations.base import Representation
 from xorec.representations.learned_arrays import LearnedArrays
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
     from xorec.models.base import Model
+    from xorec.recommender.similarity import SimilarityIndex
+    from xorec.search.index import Index
 
+Allow = Iterable[Hashable] | ItemFilter | None
 ItemRows = npt.NDArray[np.integer]
 Seen = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 """(indptr, items): the user at row u has `items[indptr[u]:indptr[u + 1]]`, ascending."""
@@ -105,7 +110,7 @@ class RecommenderState(LearnedArrays):
 
     @cached_property
     def _folding_model(self) -> Model[Any]:
-        """Made once: checking its settings takes as long as folding in somebody."""
+        """Made once: checking its settings takes as long as folding in a user."""
         return self.model()
 
     def fold_in_rows(self, rows: ItemRows) -> Any:
@@ -156,6 +161,90 @@ class RecommenderState(LearnedArrays):
         at, starts = gather_spans(indptr, user_rows)
         return starts, items[at]
 
+    def searched_by(self, index: Index) -> Self:
+        """The same with another index of the same items."""
+        made = replace(self)
+        vars(made)["index"] = index  # what the lazy property would make
+        return made
+
+    @lazy_property
+    def index(self) -> Index:
+        """The exact search over all items; made when it is first needed, or kept in the file."""
+        from xorec.search.index import index_of
+
+        with logged("index", items=len(self.item_ids)):
+            return index_of(self.representation, self.tie_rank, threads=self.threads)
+
+    @lazy_property
+    def item_neighbours(self) -> SimilarityIndex:
+        """The search for similar items."""
+        from xorec.recommender.similarity import SimilarityIndex
+
+        return SimilarityIndex.of_items(self)
+
+    @lazy_property
+    def user_neighbours(self) -> SimilarityIndex:
+        """The search for similar users, where the model has vectors or codes.
+
+        >>> import xorec
+        >>> data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "milk")])
+        >>> shop = xorec.Recommender.from_model(xorec.ALS(epochs=1).fit(data), data)
+        >>> shop.user_neighbours.nearest(shop.user_rows(["ann"]), k=1).items
+        array([[1]], dtype=int32)
+        """
+        from xorec.recommender.similarity import SimilarityIndex
+
+        with logged("index of users", users=len(self.user_ids)):
+            return SimilarityIndex.of_users(self)
+
+    def item_filter(self, items: Iterable[Hashable]) -> ItemFilter:
+        """Prepare a choice of items (what is in stock, say) for many lists: `allow`.
+
+        >>> from xorec.testing.examples import shop
+        >>> in_stock = shop().item_filter(["rice", "tea"])
+        >>> shop().recommend("cem", allow=in_stock).ids()
+        ['rice']
+        """
+        return ItemFilter(self.item_ids, self.item_rows(items), self.index)
+
+    def in_category(
+        self,
+        category: str | Iterable[str] | None = None,
+        *,
+        not_in: str | Iterable[str] = (),
+        allow: Iterable[Hashable] | None = None,
+    ) -> ItemFilter:
+        """The items of a category, or of any of several: for `allow`.
+
+        not_in: without the items of these categories, whatever else they are in. allow: of these
+        items only. No category: of all items, also those that have none.
+
+        >>> from xorec.testing.examples import shop_with_categories
+        >>> shop = shop_with_categories()
+        >>> shop.recommend("cem", allow=shop.in_category("drinks")).ids()
+        ['milk']
+        >>> shop.recommend("cem", allow=shop.in_category(not_in=["drinks"])).ids()
+        ['rice']
+        """
+        if self.categories is None:
+            raise OptionError(
+                "the model has no categories of items: fit it on data that has them, read with "
+                "item_info (on the command line --item-info)."
+            )
+        rows = np.arange(len(self.item_ids))
+        if category is not None:
+            rows = self.categories.items_in(as_list(category)[0])
+        rows = np.setdiff1d(rows, self.categories.items_in(as_list(not_in)[0]))
+        if allow is not None:
+            rows = np.intersect1d(rows, self.item_rows(allow))
+        return ItemFilter(self.item_ids, rows, self.index)
+
+    def _allowed_rows(self, allow: Allow, index: Index | None = None) -> Any:
+        """What a search takes for `allow`; index: that is searched, unless it is the usual one."""
+        if isinstance(allow, ItemFilter):
+            return allow.prepared_for(self.item_ids, self.index if index is None else index)
+        return None if allow is None else self.item_rows(allow)
+
     def describe(
         self,
         rows: ItemRows,
@@ -180,6 +269,10 @@ class RecommenderState(LearnedArrays):
             )
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle has: indexes are made again where they are needed, locks stay here."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
         meant = _meant(self.user_ids, user)
         hint = f"{meant} For a new user" if meant else "for a new user"
@@ -202,3 +295,12 @@ def _meant(ids: Ids, raw: Hashable) -> str:
         return ""
     begin = f"ids here are {ids.type_name}, " if type(meant) is not type(raw) else ""
     return f"{begin}did you mean {quoted(meant)}?"
+
+
+def as_list(ids: Any) -> tuple[list[Any], bool]:
+    """The ids that are asked for, and whether several are meant: a list, and not one id."""
+    if isinstance(ids, np.ndarray) and ids.ndim == 0:
+        return [ids.item()], False
+    if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
+        return list(ids), True
+    return [ids], False

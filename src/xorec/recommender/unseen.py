@@ -82,7 +82,7 @@ def _why_nothing(notes: list[str], known: int) -> str:
 
 
 def _refuse_foreign(what: str, theirs: Ids, mine: Ids, rows: npt.NDArray[np.int64]) -> None:
-    """Refuse data of which nobody is in the model, with ids of both sides."""
+    """Refuse data without a user (item) of the model, with ids of both sides."""
     if not len(rows) or (rows >= 0).any():
         return
     kinds = [_KINDS.get(ids.kind, ids.kind) for ids in (theirs, mine)]

@@ -2,7 +2,7 @@
 
 A stamp is an empty file in a private folder of the user. Its name is a hash of what the system says
 of the model file (device, inode, size, time of change and of its inode, which no program can set)
-and of the code of the checks: whatever changes, there is no stamp, and the file is verified anew.
+and of the code of the checks: whatever changes, there is no stamp, and the file is verified again.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ def _folder() -> Path | None:
         return None
     try:
         return Path(chosen).expanduser() if chosen else user_cache() / "verified"
-    except RuntimeError:  # nobody knows where home is
+    except RuntimeError:  # there is no home folder
         return None
 
 
 def _is_private(folder: Path) -> bool:
-    """A folder of this user that nobody else may write to or look into."""
+    """A folder of this user that no other user may write to or look into."""
     with suppress(OSError):
         found = os.lstat(folder)
         mine = found.st_uid == os.geteuid()

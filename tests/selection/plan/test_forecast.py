@@ -1,46 +1,33 @@
-"""Forecasts: exact where they can be, and growing with every size."""
+"""Forecasts: exact where they can be, growing with every size; how sizes are counted."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+from xorec.core.errors import DataError, OptionError
 from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.engines.spark import engine as spark_engine
-from xorec.evaluation import rankings as evaluation_blocks
 from xorec.models import MODELS, model_class
 from xorec.models.baselines.item_knn import root_weights, shared_pairs
 from xorec.models.factorization.als import ALS
-from xorec.models.siml import siml_race, teacher_lists
-from xorec.recommender import batch
+from xorec.models.siml import siml_race
 from xorec.selection.plan import fits
-from xorec.selection.plan import forecast as forecasts
 from xorec.selection.plan import job as jobs
+from xorec.selection.plan import sizes as counting
 from xorec.selection.plan.constants import Constants
-from xorec.selection.plan.fits import (
-    code_bytes,
-    meetings,
-    pairs_file,
-    placed_bytes,
-    stored_code_bytes,
-    user_blocks_bytes,
-    vector_bytes,
-)
 from xorec.selection.plan.forecast import JOBS, Forecast, forecast
 from xorec.selection.plan.job import PlanInput, by_item_bytes, engine_shape, pairs_bytes
-from xorec.selection.plan.sizes import DataSizes
+from xorec.selection.plan.sizes import DataSizes, data_sizes
 from xorec.testing.data import planted
-from xorec.training.discrete.block_sweeps import (
-    Draw,
-    ItemCut,
-    role_bytes,
-    roles_of_block,
-    user_blocks,
-)
+from xorec.training.discrete import block_sweeps
 
 DATA = planted(700, 300, per_user=9)
 SIZES = DataSizes.of(DATA)
@@ -66,14 +53,14 @@ def test_bytes_are_those_of_the_arrays() -> None:
     assert by_item_bytes(SIZES) == nbytes(*orders)
     model = ALS(dimensions=24, epochs=1).fit(DATA, options=RunOptions(threads=1))
     tensors = model.representation_.tensors()
-    assert vector_bytes(SIZES, 24) == nbytes(tensors["user_vectors"], tensors["item_vectors"])
+    assert fits.vector_bytes(SIZES, 24) == nbytes(tensors["user_vectors"], tensors["item_vectors"])
     for kind, side in zip(("users", "items"), model._sides(DATA), strict=True):
-        blocks = side.blocks()
-        assert placed_bytes(SIZES, kind) == nbytes(*(a for block in blocks for a in block.values()))
+        arrays = [array for block in side.blocks() for array in block.values()]
+        assert fits.placed_bytes(SIZES, kind) == nbytes(*arrays)
     about = 20 * DATA.n_items  # tie ranks, their inverse, sizes
     shared = shared_pairs(DATA, root_weights(DATA))
-    assert pairs_file(SIZES) == nbytes(*shared.values()) + about
-    assert meetings(SIZES) == pytest.approx(float((DATA.user_counts**2).sum()))
+    assert fits.pairs_file(SIZES) == nbytes(*shared.values()) + about
+    assert fits.meetings(SIZES) == pytest.approx(float((DATA.user_counts**2).sum()))
 
 
 @pytest.mark.parametrize("bits", [16, 64, 100])
@@ -81,20 +68,20 @@ def test_codes_take_whole_words(bits: int) -> None:
     settings = {"optimizer": "none", "bits": bits, "start": {"model": "als", "epochs": 1}}
     model = model_class("dsiml")(**settings).fit(DATA, options=RunOptions(threads=1))
     learned = model.representation_
-    assert code_bytes(SIZES, bits) == nbytes(learned.user_codes, learned.item_codes)
+    assert fits.code_bytes(SIZES, bits) == nbytes(learned.user_codes, learned.item_codes)
     kept = learned.tensors()
-    assert stored_code_bytes(SIZES, bits) == nbytes(kept["user_codes"], kept["item_codes"])
+    assert fits.stored_code_bytes(SIZES, bits) == nbytes(kept["user_codes"], kept["item_codes"])
 
 
 def test_an_exchange_sends_so_many_bytes() -> None:
-    sampler, cut = Negatives.of(DATA), ItemCut(DATA.n_items, 32, 2)
-    blocks = list(user_blocks(sampler))
-    assert user_blocks_bytes(SIZES) == nbytes(*(a for block in blocks for a in block.values()))
+    sampler, cut = Negatives.of(DATA), block_sweeps.ItemCut(DATA.n_items, 32, 2)
+    blocks = list(block_sweeps.user_blocks(sampler))
+    assert fits.user_blocks_bytes(SIZES) == nbytes(*(a for block in blocks for a in block.values()))
     sent = 0
     for block in blocks:
-        for _, part in roles_of_block(block, {}, Draw(5, 0, 0), cut):
+        for _, part in block_sweeps.roles_of_block(block, {}, block_sweeps.Draw(5, 0, 0), cut):
             sent += nbytes(*(part[name] for name in part if name != "target"))
-    assert role_bytes(SIZES.pairs, 5) == sent
+    assert block_sweeps.role_bytes(SIZES.pairs, 5) == sent
 
 
 def test_numbers_that_stand_elsewhere_too() -> None:
@@ -105,11 +92,7 @@ def test_numbers_that_stand_elsewhere_too() -> None:
         spark_engine._WAVE_BYTES,
         spark_engine._RESULT_RATIO,
     )
-    best = fits.ONE_IN, fits.MOST_SCORES, fits.USERS_AT_ONCE
-    assert best == (teacher_lists._ONE_IN, teacher_lists._MOST_SCORES, teacher_lists._USERS_OF_BEST)
     assert fits.RACE_PAIRS == siml_race._PAIRS
-    assert forecasts.BLOCK_HITS == batch.BLOCK_HITS
-    assert forecasts.SCORES_BYTES == evaluation_blocks.BLOCK_BYTES
 
 
 @pytest.mark.parametrize("engine", [LOCAL, SPARK])
@@ -207,3 +190,69 @@ def test_work_in_blocks_is_of_models_that_run_in_blocks() -> None:
     assert all(model_class(name)().runs_on_engine for name in names)
     assert {model_class(name).work for name in MODELS} == fits.FITS.keys()
     assert np.isfinite([planned(name, SPARK).total_seconds for name in names]).all()
+
+
+def never() -> Interactions:
+    raise AssertionError("the data was read")
+
+
+def test_points_have_the_mean_and_nearly_the_spread() -> None:
+    points = counting.lognormal_points(30.0, 3.0)
+    assert points.mean() == pytest.approx(30.0)
+    assert np.mean(points**2) / 900.0 == pytest.approx(3.0, rel=0.2)
+    assert np.allclose(counting.lognormal_points(30.0, 1.0), 30.0)
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "-1", "10Q", "nan", "inf", "1e40"])
+def test_a_count_that_is_none(text: str) -> None:
+    with pytest.raises(OptionError, match="--pairs"):
+        counting.parse_count(text, "--pairs")
+
+
+def test_parquet_is_counted_and_not_read(tmp_path: Path) -> None:
+    data = planted(60, 40, per_user=12)
+    rows = pl.DataFrame({"shopper": data.user_rows, "sku": data.indices})
+    path = tmp_path / "pairs.parquet"
+    rows.write_parquet(path)
+    columns = {"user_column": "shopper"}
+    found = data_sizes(str(path), columns, never, whole=False)
+    expected = DataSizes.of(data)
+    assert (found.users, found.pairs) == (expected.users, expected.pairs)
+    assert found.items == np.count_nonzero(data.item_counts)
+    assert found.user_spread == pytest.approx(expected.user_spread)
+    for part in range(2):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        rows[part::2].write_parquet(tmp_path / "parts" / f"{part}.parquet")
+    assert data_sizes(str(tmp_path / "parts"), columns, never, whole=False).pairs == data.n_pairs
+
+
+def test_very_many_rows_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "EXACT_ROWS", 10)
+    path = tmp_path / "pairs.parquet"
+    pl.DataFrame({"user": range(2000), "item": [n % 50 for n in range(2000)]}).write_parquet(path)
+    found = data_sizes(str(path), {}, never, whole=False)
+    assert found.pairs == 2000
+    assert found.users == pytest.approx(2000, rel=0.1)
+    assert found.items == pytest.approx(50, rel=0.1)
+
+
+def test_what_only_reading_tells_is_read(tmp_path: Path) -> None:
+    data = planted(20, 10, per_user=4)
+    assert data_sizes("pairs.csv", {}, lambda: data, whole=False) == DataSizes.of(data)
+    path = tmp_path / "pairs.parquet"
+    pl.DataFrame({"user": [1], "item": [2]}).write_parquet(path)
+    assert data_sizes(str(path), {}, lambda: data, whole=True) == DataSizes.of(data)
+
+
+def test_a_named_data_set_tells_its_sizes() -> None:
+    assert data_sizes("ml-20m", {}, never, whole=False).pairs > 1e7
+
+
+def test_empty_and_broken_files(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.parquet"
+    pl.DataFrame({"user": [], "item": []}).write_parquet(path)
+    with pytest.raises(DataError, match="no rows"):
+        data_sizes(str(path), {}, never, whole=False)
+    path.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(DataError, match="cannot be read"):
+        data_sizes(str(path), {}, never, whole=False)

@@ -2,8 +2,8 @@
 
 rows (ALS): both sides row by row; the other side goes to every executor, vectors come back.
 weights, neighbours (SLIM, ItemKNN): every block of items sees all pairs, in one file.
-codes (DSIML): vectors to start from, their rotation, then ste (SGD), or sweeps of flip or bqp, or
-nothing; on Spark a sweep is 3 jobs, and one more for each of 32 blocks of items.
+codes (DSIML): vectors to start from, then ste (SGD), or sweeps of flip or bqp, or nothing; on
+Spark a sweep is 3 jobs, and one more for each of 32 blocks of items.
 passes, dense, blend: fits in one piece, by threads here, as one task of one executor on Spark.
 """
 
@@ -20,6 +20,7 @@ from xorec.models.base import Model
 from xorec.models.baselines.slim import MATRIX_ITEMS, SLIMConfig
 from xorec.models.siml.optimizers import candidates as optimizers_tried
 from xorec.models.siml.teacher_lists import LONGEST, MOST_LISTED
+from xorec.selection.plan.constants import SAVE_BYTES_PAIR
 from xorec.selection.plan.job import (
     JobPlan,
     Memory,
@@ -43,9 +44,13 @@ def fit_plan(
     given: PlanInput, steps: Sequence[Step], memory: Sequence[Memory], learned: int, scratch: int
 ) -> JobPlan:
     """A fit, from reading to the model file. learned: its bytes in the file; scratch: on Spark."""
+    seconds = 1e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
+    write = Step("write the model", driver_seconds=seconds)
+    held = round(SAVE_BYTES_PAIR * given.sizes.pairs)
+    seen = Memory("driver", "seen lists for the model file", held, "write")
     return JobPlan(
-        (*given.start(), given.read(), *steps, given.save()),
-        (*given.processes(), *given.reading(), *memory, *given.passing(steps), given.saving()),
+        (*given.start(), given.read(), *steps, write),
+        (*given.processes(), *given.reading(), *memory, *given.passing(steps), seen),
         model_bytes(given.sizes, learned),
         scratch if given.remote else 0,
     )
@@ -75,7 +80,8 @@ def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], lis
             result, sent = (4 * size + 8) * rows, placed_bytes(sizes, kind)
             jobs = epochs * placed_waves(row_blocks(rows), given.engine.slots, sent, result)
             shared = epochs * (_axes_bytes(size) + 4 * size * others)
-            step = step.on_spark(jobs, jobs + 1, shared=shared, sent=sent, result=result * epochs)
+            step = replace(step, jobs=jobs, stages=jobs + 1, shared=shared, sent=sent)
+            step = replace(step, result=result * epochs)
         steps.append(step)
     memory = [
         Memory("driver", "pairs by item", by_item_bytes(sizes)),
@@ -93,11 +99,7 @@ def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], lis
 
 
 def vector_bytes(sizes: DataSizes, size: int) -> int:
-    """float32 rows of users and items.
-
-    >>> vector_bytes(DataSizes(10, 5, 40), 64)
-    3840
-    """
+    """float32 rows of users and items."""
     return 4 * size * (sizes.users + sizes.items)
 
 
@@ -146,11 +148,8 @@ def slim_steps(given: PlanInput, config: Any, weights: bool = True) -> list[Step
     width, count, shared = min(config.neighbours, sizes.items), sizes.items, pairs_file(sizes)
     # the histories of an item's users lie anywhere
     met = 1e-9 * constants.of("ns_meeting", 4 * sizes.pairs) * meetings(sizes)
-    found, made = (
-        1e-9 * constants.of("ns_candidate") * candidates(sizes),
-        neighbours_bytes(sizes, width),
-    )
-    steps = [_step(given, "nearest items", met + found, 4 * count, made, shared)]
+    found, made = constants.of("ns_candidate") * candidates(sizes), neighbours_bytes(sizes, width)
+    steps = [_step(given, "nearest items", met + 1e-9 * found, 4 * count, made, shared)]
     if not weights:
         return steps
     solving = 1e-9 * constants.of("ns_ridge") * count * (width**3 / 6 + 8 * width**2)
@@ -203,7 +202,7 @@ def _step(
     if not given.remote:
         return step
     jobs = waves(blocks, given.engine.slots, result // blocks)
-    return step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
+    return replace(step, jobs=jobs, stages=2 * jobs, shared=shared, sent=sent, result=result)
 
 
 RACE_PAIRS, RACE_EPOCHS = 1_500_000, 20
@@ -297,37 +296,33 @@ def _size(config: Any) -> int:
     return next((value for value in values if isinstance(value, int)), 64)
 
 
-_ROTATION_ROWS, _ROTATION_ROUNDS = 32_768, 50
 CONFLICT_BYTES = 12
 """Of a triplet whose two items are in one block, where the later would move."""
 DENSE_FLOPS = 2.5
 """Of an inverse in float64, for each cube of the items: multiplications with an addition."""
-ONE_IN, MOST_SCORES, USERS_AT_ONCE = 5_000, 1 << 32, 1024
-"""As in `models.siml.teacher_lists`."""
 SLIM = SLIMConfig.model_validate({})
 """The settings by which lists are made."""
 
 
 def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
-    """Vectors, their rotation, lists to learn from, and each optimiser that is tried."""
+    """Vectors, lists to learn from, and each optimiser that is tried.
+
+    Their rotation and the best items of short histories take seconds: they are not planned.
+    """
     config, sizes, bits = model.config, given.sizes, model.config.bits
     tried = optimizers_tried(config.optimizer)
-    start, held = _start(given, config)
+    steps, held = _start(given, config)
     memory = [replace(part, phase="start") if part.phase == "fit" else part for part in held]
-    rotation, best, grown = _turn(given, config)
-    steps, after = [*start, rotation], replace(given, sizes=grown)
     lists = bool(config.teacher_list_length and config.distill_weight)
     listed = lists and any(one.takes_lists for one in tried)
     if listed:
         steps += [replace(step, name=f"lists: {step.name}") for step in slim_steps(given, SLIM)]
-    if any(one.learns for one in tried):
-        steps += best
     for one in tried:
         if one.name == "ste":
-            work = epoch_seconds(after, config.negatives, bits) * config.epochs
+            work = epoch_seconds(given, config.negatives, bits) * config.epochs
             steps.append(Step(f"{config.epochs} epochs of ste", work, given.engine.cores))
         elif one.learns:
-            steps += sweep_steps(after, one.name, config.epochs, config.negatives, bits)
+            steps += sweep_steps(given, one.name, config.epochs, config.negatives, bits)
     learned = stored_code_bytes(sizes, bits)
     in_one = given.remote and any(not one.runs_on_engine for one in tried)
     slims = []
@@ -342,8 +337,8 @@ def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
         return one_task(given, steps, bits, learned, slims)
     swept = any(one.learns and one.name != "ste" for one in tried)
     taught = config.asymmetric or any(one.takes_lists for one in tried)
-    memory += _rows_memory(after, config.negatives, bits, swept, taught)
-    scratch = role_bytes(grown.pairs, config.negatives) if swept else 0
+    memory += _rows_memory(given, config.negatives, bits, swept, taught)
+    scratch = role_bytes(sizes.pairs, config.negatives) if swept else 0
     return fit_plan(given, steps, [*memory, *slims], learned, scratch)
 
 
@@ -359,25 +354,19 @@ def sweep_steps(given: PlanInput, name: str, sweeps: int, negatives: int, bits: 
     of_users, of_items = (8 * -(-bits // 64) * rows for rows in (sizes.users, sizes.items))
     accept = sweeps * 1e-9 * constants.of("ns_accept") * sizes.pairs * negatives
     conflicts = CONFLICT_BYTES * sizes.pairs * negatives // ITEM_BLOCKS
+    result = sweeps * (of_items + 24 * sizes.items + conflicts)
+
+    def step(part: str, share: float, stages: int, **moved: Any) -> Step:
+        return Step(f"{name}: {part}", share * work, tasks, jobs=sweeps, stages=stages, **moved)
+
+    users = step("users", 0.2, sweeps + 1, shared=shared, sent=user_blocks_bytes(sizes))
+    exchanged, jobs = sweeps * role_bytes(sizes.pairs, negatives), sweeps * parts
+    items = step(f"{parts} blocks of items", 0.71, jobs, shared=shared * parts, result=result)
     return [
-        Step(f"{name}: users", 0.2 * work, tasks).on_spark(
-            sweeps,
-            sweeps + 1,
-            shared=shared,
-            sent=user_blocks_bytes(sizes),
-            result=sweeps * of_users,
-        ),
-        replace(
-            Step(f"{name}: exchange", 0.07 * work, tasks, jobs=sweeps, stages=3 * sweeps),
-            exchanged=sweeps * role_bytes(sizes.pairs, negatives),
-        ),
-        Step(f"{name}: {parts} blocks of items", 0.71 * work, given.engine.slots, accept).on_spark(
-            sweeps * parts,
-            sweeps * parts,
-            shared=shared * parts,
-            result=sweeps * (of_items + 24 * sizes.items + conflicts),
-        ),
-        Step(f"{name}: loss", 0.02 * work, tasks).on_spark(sweeps, sweeps, shared=shared),
+        replace(users, result=sweeps * of_users),
+        step("exchange", 0.07, 3 * sweeps, exchanged=exchanged),
+        replace(items, tasks=given.engine.slots, driver_seconds=accept, jobs=jobs),
+        step("loss", 0.02, sweeps, shared=shared),
     ]
 
 
@@ -387,11 +376,7 @@ def user_blocks_bytes(sizes: DataSizes) -> int:
 
 
 def code_bytes(sizes: DataSizes, bits: int) -> int:
-    """Words of 64 bits for users and items.
-
-    >>> code_bytes(DataSizes(10, 5, 40), 64)
-    120
-    """
+    """Words of 64 bits for users and items."""
     return 8 * -(-bits // 64) * (sizes.users + sizes.items)
 
 
@@ -409,31 +394,6 @@ def _start(given: PlanInput, config: Any) -> tuple[list[Step], list[Memory]]:
         work = sum(step.core_seconds for step in steps)
         steps = [in_one_task("start in one task", work, pairs_bytes(given.sizes), rows)]
     return steps, [Memory("driver", "vectors", rows, "fit")]
-
-
-def _turn(given: PlanInput, config: Any) -> tuple[Step, list[Step], DataSizes]:
-    """The rotation, the best items for short histories, and the sizes with these."""
-    sizes, bits, constants = given.sizes, config.bits, given.constants
-    rows = min(sizes.users + sizes.items, _ROTATION_ROWS)
-    turning = 1e-9 * constants.of("ns_blas") * 2 * rows * bits**2 * _ROTATION_ROUNDS
-    turning += 5e-9 * bits**3 * _ROTATION_ROUNDS
-    rotation = Step("turn the vectors", driver_seconds=turning)
-    count = min(config.extra_positives, sizes.items // ONE_IN)
-    if count == 0:
-        return rotation, [], sizes
-    short = sizes.users * float((sizes.per_row("users") < bits).mean())
-    short = min(short, MOST_SCORES / sizes.items)
-    size = _size(config.start)
-    ns = constants.of("ns_blas") * size + 0.5 * constants.of("ns_score")
-    blocks = max(1, round(short / USERS_AT_ONCE))
-    step = Step("best items of short histories", 1e-9 * short * sizes.items * ns, blocks)
-    if given.remote:
-        jobs = waves(blocks, given.engine.slots, 8 * count * USERS_AT_ONCE)
-        mean = sizes.pairs / max(1, sizes.users)
-        sent = round(short * (4 * size + 16 + 4 * mean * 0.6))
-        shared, result = (4 * size + 8) * sizes.items, round(8 * count * short)
-        step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
-    return rotation, [step], replace(sizes, pairs=sizes.pairs + round(short * count))
 
 
 def _rows_memory(

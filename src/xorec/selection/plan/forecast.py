@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import did_you_mean
+from xorec.evaluation.rankings import BLOCK_BYTES
+from xorec.recommender.batch import BLOCK_HITS
 from xorec.selection.plan.constants import NETWORK_BYTES_PER_SECOND, SHUFFLE_RATIO
 from xorec.selection.plan.fits import FITS, code_bytes, stored_code_bytes
 from xorec.selection.plan.job import (
@@ -16,12 +19,9 @@ from xorec.selection.plan.job import (
     Step,
     Where,
     model_bytes,
-    peak,
     waves,
 )
 
-BLOCK_HITS = 1 << 18
-SCORES_BYTES = 24 << 20
 _TEST_SHARE = 0.2
 _US_APART = 0.5
 """Microseconds of a pair, learned or tested, until it is known which of them are new."""
@@ -47,7 +47,8 @@ def plan_lists(given: PlanInput, what: str, k: int, bits: int) -> JobPlan:
     ]
     if given.remote:
         jobs, found = waves(blocks, given.engine.slots, result), 12 * k * queries
-        step = step.on_spark(jobs, 2 * jobs, shared=file, sent=16 * blocks, result=found)
+        sent = 16 * blocks
+        step = replace(step, jobs=jobs, stages=2 * jobs, shared=file, sent=sent, result=found)
         held = min(found, max(given.engine.slots * result, 256 << 20))
         mapped = file + code_bytes(sizes, bits)
         memory += [
@@ -67,7 +68,7 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
     """
     sizes, constants = given.sizes, given.constants
     users = min(sizes.users, tested or sizes.users)
-    size = min(1024, max(32, SCORES_BYTES // (4 * sizes.items)))
+    size = min(1024, max(32, BLOCK_BYTES // (4 * sizes.items)))
     blocks = -(-users // size)
     each = 1e-6 * constants.of("us_ranked") + 1e-9 * constants.of("ns_score") * sizes.items
     file = model_bytes(sizes, stored_code_bytes(sizes, bits))
@@ -80,7 +81,7 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
         Memory("driver", "pairs, to be counted by item", 8 * sizes.pairs),
         *read_asked.reading(),
         Memory("driver", "ranks of test pairs", 24 * tests + 64 * users),
-        Memory("driver", "scores of blocks", SCORES_BYTES * 2 * given.engine.cores)
+        Memory("driver", "scores of blocks", BLOCK_BYTES * 2 * given.engine.cores)
         if not given.remote
         else Memory("driver", "blocks on their way", 4 * theirs + 32 * users),
     ]
@@ -90,7 +91,7 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
         result = 24 * tests + (200 + 4 * 50) * users
         jobs = waves(blocks, given.engine.slots, result // blocks)
         shared = code_bytes(sizes, bits) + 8 * sizes.items
-        step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
+        step = replace(step, jobs=jobs, stages=2 * jobs, shared=shared, sent=sent, result=result)
         memory.append(given.collected("ranks of a job", result))
         memory += given.passing([step])
         memory.append(Memory("worker", "scores of a block", 3 * 4 * size * sizes.items))
@@ -185,7 +186,7 @@ class Forecast:
     plan: JobPlan
 
     def seconds(self, step: Step) -> float:
-        """By the clock, where nobody else uses the machines."""
+        """By the clock, on machines that do nothing else."""
         engine, constants = self.given.engine, self.given.constants
         if not engine.is_spark:
             workers = engine.cores if step.in_one else min(engine.cores, step.tasks)
@@ -231,8 +232,13 @@ class Forecast:
         return sum(self.shuffle_bytes(step) for step in self.plan.steps)
 
     def peak(self, where: Where) -> int:
-        """Bytes of one such process."""
-        return peak(self.plan.memory, where)
+        """Bytes of one such process: what is always held, and the phase that holds most besides."""
+        phases = Counter({"": 0})
+        for part in self.plan.memory:
+            if part.where == where:
+                phases[part.phase] += part.bytes
+        always = phases.pop("")
+        return always + max(phases.values(), default=0)
 
     @property
     def machine_bytes(self) -> dict[str, int]:
@@ -280,7 +286,7 @@ class Forecast:
         return {
             "job": self.job,
             "model": self.model,
-            "data": self.given.sizes.row(),
+            "data": asdict(self.given.sizes),
             "engine": {
                 **{name: getattr(engine, name) for name in ("name", "executors", "cores")},
                 "machine_bytes": engine.memory,

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from xorec.core.errors import OptionError
 from xorec.core.memory import physical_memory
-from xorec.selection.plan.constants import (
-    JVM_BYTES_BYTE,
-    READ_BYTES_PAIR,
-    SAVE_BYTES_PAIR,
-    Constants,
-)
+from xorec.selection.plan.constants import JVM_BYTES_BYTE, READ_BYTES_PAIR, Constants
 from xorec.selection.plan.sizes import DataSizes
 
 Where = Literal["driver", "jvm", "worker"]
@@ -46,12 +40,6 @@ class Step:
     in_one: bool = False
     """One task with the threads of an executor: a fit that cannot be cut."""
 
-    def on_spark(
-        self, jobs: int, stages: int, *, shared: int = 0, sent: int = 0, result: int = 0
-    ) -> Step:
-        """The same step with what Spark does for it."""
-        return replace(self, jobs=jobs, stages=stages, shared=shared, sent=sent, result=result)
-
 
 @dataclass(frozen=True)
 class Memory:
@@ -71,21 +59,6 @@ class JobPlan:
     memory: tuple[Memory, ...]
     disk: int = 0
     scratch: int = 0
-
-
-def peak(memory: Iterable[Memory], where: Where) -> int:
-    """Of what is always held, and of the phase that holds most besides.
-
-    >>> held = [Memory("driver", "a", 5), Memory("driver", "b", 2, "x"), Memory("jvm", "c", 9)]
-    >>> peak([*held, Memory("driver", "d", 3, "y")], "driver")
-    8
-    """
-    phases = Counter({"": 0})
-    for part in memory:
-        if part.where == where:
-            phases[part.phase] += part.bytes
-    always = phases.pop("")
-    return always + max(phases.values(), default=0)
 
 
 FIRST_WAVE, WAVE_GROWTH, WAVE_BYTES, RESULT_RATIO = 2, 8, 256 << 20, 4
@@ -232,11 +205,6 @@ class PlanInput:
         seconds = 1e-6 * self.constants.us_read_pair * self.sizes.pairs
         return Step("read data", driver_seconds=seconds)
 
-    def save(self) -> Step:
-        """The model file."""
-        seconds = 1e-6 * self.constants.of("us_save_pair") * self.sizes.pairs
-        return Step("write the model", driver_seconds=seconds)
-
     def processes(self) -> list[Memory]:
         """What processes have before they have data."""
         constants = self.constants
@@ -259,11 +227,6 @@ class PlanInput:
             Memory("driver", "pairs by user", stays),
         ]
 
-    def saving(self) -> Memory:
-        """What writing the model file holds besides."""
-        held = round(SAVE_BYTES_PAIR * self.sizes.pairs)
-        return Memory("driver", "seen lists for the model file", held, "write")
-
     def collected(self, name: str, count: int) -> Memory:
         """Results of one job on the driver: as they come, and in the order of their blocks."""
         return Memory("driver", name, 2 * min(count, WAVE_BYTES), "fit")
@@ -284,11 +247,7 @@ class PlanInput:
 
 
 def pairs_bytes(sizes: DataSizes) -> int:
-    """`Interactions`: starts of users, items of pairs, whole numbers as ids.
-
-    >>> pairs_bytes(DataSizes(10, 5, 40))
-    368
-    """
+    """`Interactions`: starts of users, items of pairs, whole numbers as ids."""
     ids = 8 * (sizes.users + sizes.items)
     return 8 * (sizes.users + 1) + 4 * sizes.pairs + ids
 

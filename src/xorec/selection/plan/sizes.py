@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -41,10 +41,6 @@ class DataSizes:
         """Those of data that are here."""
         spreads = _spread(data.user_counts), _spread(data.item_counts)
         return cls(data.n_users, data.n_items, data.n_pairs, *spreads)
-
-    def row(self) -> dict[str, Any]:
-        """Flat, for JSON."""
-        return asdict(self)
 
     def per_row(self, kind: str) -> npt.NDArray[np.float64]:
         """Pairs of typical users or items: some points of a log-normal with this mean and spread,

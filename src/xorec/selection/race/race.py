@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,5 +126,5 @@ class _Kept:
     def write(self, trials: Sequence[Trial]) -> None:
         """All trials so far."""
         if self._path is not None:
-            rows = [one.to_dict() for one in trials]
+            rows = list(map(asdict, trials))
             write_text(self._path, json.dumps({"key": self._key, "trials": rows}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xorec.core.errors import XorecError
@@ -51,10 +51,6 @@ class Trial:
         own = {name: value for name, value in self.settings.items() if name != "start"}
         words = (word.removeprefix("slim.") for word in shown(own))
         return " ".join([self.model, *(word for word in words if not word.endswith("_dtype=int8"))])
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        return asdict(self)
 
     def row(self) -> dict[str, Any]:
         """A flat row for tables and `--json`."""

@@ -41,7 +41,7 @@ class StudyFile:
 
 @contextmanager
 def open_study(path: Path | None, about: dict[str, Any]) -> Iterator[StudyFile]:
-    """The study at `path`, new or gone on with; nobody else may work on it meanwhile.
+    """The study at `path`, new or continued; no other run may work on it meanwhile.
 
     about: what the study is of (data, model, space, ...). A file that is about something else is
     refused, and the message says in what it differs.

@@ -46,17 +46,14 @@ def clearly_worse(curve: Curve, others: Sequence[Curve]) -> bool:
     return max(curve.values()) < _SHARE * median(best)
 
 
+@dataclass(frozen=True)
 class EpochWatch(Progress):
     """Tells `on_validation` of the epochs of tasks called `name`; all figures go to the `bar`."""
 
-    def __init__(
-        self,
-        bar: Task,
-        name: str,
-        on_validation: Callable[[int, float], None],
-        figures: Mapping[str, float | str],
-    ) -> None:
-        self.bar, self.name, self.on_validation, self.figures = bar, name, on_validation, figures
+    bar: Task
+    name: str
+    on_validation: Callable[[int, float], None]
+    figures: Mapping[str, float | str]
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:

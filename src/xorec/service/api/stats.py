@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from xorec.service.api.base import Answer, Query
 from xorec.service.http.exchange import Request, Stream
 from xorec.service.http.problems import HttpError

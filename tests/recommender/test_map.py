@@ -1,20 +1,23 @@
-"""Layouts: planted groups are found, neighbours are kept, equal input gives equal bits."""
+"""Layouts: groups are found, neighbours kept, equal input gives equal bits; the map in a file."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from safetensors.numpy import load_file
 
 import xorec
 from xorec.core.bits import pack_signs
-from xorec.core.errors import OptionError
+from xorec.core.errors import ModelFileError, OptionError
 from xorec.core.options import RunOptions
 from xorec.data.ids import Ids
 from xorec.data.tie_rank import tie_rank
+from xorec.recommender import model_file
 from xorec.recommender.item_map import (
     Features,
     features_of,
@@ -28,8 +31,11 @@ from xorec.recommender.item_map import (
 from xorec.recommender.neighbour_layout import EqualCodes, Step, laid_out, move, neighbour_graph
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.similarity import compared_items
+from xorec.recommender.updating import without_users
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
+
+from .conftest import DATA, fitted
 
 Places = npt.NDArray[Any]
 GROUPS = 12
@@ -53,20 +59,26 @@ def planted_codes(items: int = 1200, bits: int = 64, seed: int = 3) -> Recommend
     )
 
 
-def purity(places: Places, k: int = 10) -> float:
-    """The share of the k nearest on the map that are of the item's own planted group."""
+def xy(shop: Recommender) -> npt.NDArray[np.int16]:
+    """The map that a recommender has."""
+    assert shop.map_xy is not None
+    return shop.map_xy
+
+
+def purity(places: Places, group: npt.NDArray[np.int64] | None = None, k: int = 10) -> float:
+    """The share of the k nearest on the map that are of the item's own group (a planted one)."""
     x = places.astype(np.float64)
+    own = np.arange(len(x)) % GROUPS if group is None else group
     distance = np.square(x[:, None] - x[None]).sum(axis=2)
     np.fill_diagonal(distance, np.inf)
     near = np.argsort(distance, axis=1, kind="stable")[:, :k]
-    return float((near % GROUPS == np.arange(len(x))[:, None] % GROUPS).mean())
+    return float((own[near] == own[:, None]).mean())
 
 
 def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
     shop = planted_codes()
     made, about = with_map(shop)
-    assert made.map_xy is not None
-    assert purity(made.map_xy) > 0.97
+    assert purity(xy(made)) > 0.97
     by_pca = kept_neighbours(compared_items(shop), principal_places(shop))
     assert purity(principal_places(shop)) < 0.8
     assert about["kept_10"] > 1.3 * by_pca[10]
@@ -78,12 +90,9 @@ def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
 def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> None:
     shop = planted_codes(700)
     one, two, other = (
-        with_map(shop, options=RunOptions(seed=seed, threads=threads))[0].map_xy
+        xy(with_map(shop, options=RunOptions(seed=seed, threads=threads))[0])
         for seed, threads in ((0, 1), (0, 3), (1, 1))
     )
-    assert one is not None
-    assert two is not None
-    assert other is not None
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
 
@@ -92,8 +101,7 @@ def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> N
 def test_small_catalogues(items: int) -> None:
     for layout in ("pca", "neighbours") if items > 1 else ("pca",):
         made, _ = with_map(planted_codes(items), layout)
-        assert made.map_xy is not None
-        assert made.map_xy.shape == (items, 2)
+        assert xy(made).shape == (items, 2)
 
 
 def test_one_item_or_a_model_that_compares_nothing_has_no_neighbours() -> None:
@@ -166,16 +174,7 @@ def test_equal_codes_lie_around_one_place_the_most_popular_amid() -> None:
         order = np.argsort(equal.tie_rank[rows])
         np.testing.assert_allclose(away[order], np.sqrt(np.arange(10)), atol=1e-9)
     made, _ = with_map(equal)
-    assert made.map_xy is not None
-    assert purity_of(made.map_xy, groups.of_item) > 0.97
-
-
-def purity_of(places: Places, group: npt.NDArray[np.int64]) -> float:
-    x = places.astype(np.float64)
-    distance = np.square(x[:, None] - x[None]).sum(axis=2)
-    np.fill_diagonal(distance, np.inf)
-    near = np.argsort(distance, axis=1, kind="stable")[:, :9]
-    return float((group[near] == group[:, None]).mean())
+    assert purity(xy(made), groups.of_item, k=9) > 0.97
 
 
 def test_kept_neighbours_is_1_for_a_faithful_map_and_ties_count_alike() -> None:
@@ -241,3 +240,68 @@ def test_whole_numbers_fill_the_range_and_keep_the_shape() -> None:
     ratio = np.ptp(found, axis=0) / np.ptp(places, axis=0)
     assert ratio[0] == pytest.approx(ratio[1], rel=1e-3)
     assert not whole(np.ones((3, 2))).any()
+
+
+@pytest.fixture(scope="module")
+def shop() -> Recommender:
+    return fitted("codes")
+
+
+def test_a_map_comes_back_and_lists_stay(shop: Recommender, tmp_path: Path) -> None:
+    made, about = with_map(shop)
+    made.save(tmp_path / "m.xorec")
+    loaded = Recommender.load(tmp_path / "m.xorec")
+    np.testing.assert_array_equal(xy(loaded), xy(made))
+    assert xy(loaded).dtype == np.int16
+    assert (xy(made) < 0).any()
+    assert loaded.metadata["map"] == about
+    assert loaded.recommend(DATA.users[0]) == shop.recommend(DATA.users[0])
+    made.save(tmp_path / "again.xorec")
+    assert (tmp_path / "m.xorec").read_bytes() == (tmp_path / "again.xorec").read_bytes()
+    stored = load_file(tmp_path / "m.xorec")["map.places"]
+    np.testing.assert_array_equal(stored.view(np.int16), xy(made))
+
+
+def test_a_file_without_a_map_has_none(shop: Recommender, tmp_path: Path) -> None:
+    shop.save(tmp_path / "m.xorec")
+    assert Recommender.load(tmp_path / "m.xorec").map_xy is None
+    assert "map.places" not in load_file(tmp_path / "m.xorec")
+
+
+@pytest.mark.parametrize("shape", [(59, 2), (60, 3), (60,)])
+def test_places_that_do_not_fit_are_refused(
+    shop: Recommender, tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    made, _ = with_map(shop, "pca")
+    model_file.save(tmp_path / "m.xorec", replace(made, map_xy=np.zeros(shape, np.int16)), {})
+    with pytest.raises(ModelFileError, match=r"map\.places"):
+        Recommender.load(tmp_path / "m.xorec")
+
+
+def test_an_update_keeps_places_and_new_items_come_to_what_is_like_them(shop: Recommender) -> None:
+    made, about = with_map(shop)
+    after = made.update(_new_pairs())
+    assert len(after.item_ids) == len(made.item_ids) + 1
+    np.testing.assert_array_equal(xy(after)[:-1], xy(made))
+    assert after.metadata["map"] == {"layout": about["layout"], "seed": 0}
+    new = after.item_codes[-1]
+    distance = np.bitwise_count(after.item_codes[:-1] ^ new).sum(axis=1)
+    assert xy(after)[-1].tolist() in xy(made)[distance == distance.min()].tolist()
+    assert shop.update(_new_pairs()).map_xy is None
+
+
+def _new_pairs() -> list[tuple[int, int]]:
+    new = int(max(DATA.items)) + 1
+    return [(user, new) for user in list(DATA.users)[:8]]
+
+
+def test_who_forgets_users_keeps_the_map(shop: Recommender) -> None:
+    made, _ = with_map(shop, "pca")
+    fewer = without_users(made, [DATA.users[0]])
+    np.testing.assert_array_equal(xy(fewer), xy(made))
+
+
+def test_a_kept_index_is_not_made_anew(shop: Recommender, tmp_path: Path) -> None:
+    shop.save(tmp_path / "m.xorec", index=True)
+    loaded = Recommender.load(tmp_path / "m.xorec")
+    assert with_map(loaded, "pca")[0].index is loaded.index
