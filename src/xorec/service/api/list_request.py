@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Ids = Annotated[list[JsonId], Field(max_length=100_000)]
 Labels = Annotated[list[str], Field(max_length=100)]
+Attributes = Annotated[dict[str, str | int | float | bool], Field(max_length=100)]
 
 
 class Where(Body):
@@ -30,7 +31,7 @@ class Where(Body):
     any: Labels = []
     all: Labels = []
     none: Labels = []
-    attributes: dict[str, str | int | float | bool] = Field({}, max_length=100)
+    attributes: Attributes = {}
 
     def conditions(self) -> Conditions:
         return Conditions(self.any, self.all, self.none, self.attributes)
