@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from prometheus_client import values
 
 from xorec.core.errors import OptionError
 from xorec.service import logs as access_log
@@ -204,3 +205,14 @@ def test_what_cannot_be_written_in_time_is_counted(
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot write the access log"):
         AccessLog(str(tmp_path / "no" / "access.log"))
+
+
+def test_files_of_several_workers_have_their_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write to a mapped hole ends the process when the disk is full."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    monkeypatch.setattr("prometheus_client.values.ValueClass", values.ValueClass)
+    Metrics(3).events.inc()
+    for path in tmp_path.iterdir():
+        assert path.stat().st_blocks * 512 >= path.stat().st_size > 0, path

@@ -66,8 +66,7 @@ class Activity:
         self._rows, self._slow = np.zeros(SECONDS, _ROW), np.zeros(_SLOW_KEPT, _SLOW)
         if folder is not None:
             path = folder / f"w{worker}.activity"
-            with path.open("ab") as file:
-                file.truncate(self._rows.nbytes + self._slow.nbytes)
+            reserve(path, self._rows.nbytes + self._slow.nbytes)
             self._rows, self._slow = _mapped(path, "r+")
         self._began = time.time()
         self._lock = threading.Lock()
@@ -151,6 +150,16 @@ class Activity:
         return rows, slow, len(parts)
 
 
+def reserve(path: Path, nbytes: int) -> None:
+    """Make a file of at least this size, with its space: a full disk would end a process that
+    writes to a mapped hole."""
+    with path.open("ab") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, nbytes)
+        elif file.tell() < nbytes:
+            file.truncate(nbytes)
+
+
 def _mapped(path: Path, mode: Any = "r") -> tuple[Rows, Rows]:
     """Rows and slow requests of a worker, in its file."""
     whole: Any = np.memmap(path, np.uint8, mode)
@@ -214,12 +223,19 @@ _SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
+_FILES = dict.fromkeys(("counter", "gauge_max", "gauge_sum", "gauge_mostrecent"), 1 << 16)
+_FILES["histogram"] = 1 << 20
+"""Files of prometheus-client in the folder of several workers, and the bytes that they need."""
+
+
 class Metrics:
     """All figures of one worker."""
 
     def __init__(self, worker: int = 0) -> None:
         self._folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         if self._folder is not None:
+            for kind, nbytes in _FILES.items():
+                reserve(Path(self._folder) / f"{kind}_w{worker}.db", nbytes)
             values.ValueClass = values.MultiProcessValue(lambda: f"w{worker}")  # type: ignore[no-untyped-call]
         self.activity = Activity(worker, None if self._folder is None else Path(self._folder))
         self.registry = registry = CollectorRegistry()

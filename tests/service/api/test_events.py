@@ -48,6 +48,31 @@ def test_what_differs_in_one_field_is_another_event(other: dict[str, Any], ask: 
     assert (done["accepted"], done["duplicates"]) == (2, 1)
 
 
+FIRST, LAST = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"
+
+
+def test_what_is_taken_can_be_read_back_after_a_restart(tmp_path: Path) -> None:
+    """Times at the ends of what can be written; those beyond are refused."""
+    beyond = ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00")
+    with served(item_knn(), tmp_path) as ask:
+        assert ask.post("events", {"user": USER, "item": 1, "ts": FIRST})["accepted"] == 1
+        for ts in (LAST, *beyond):  # the first of them is more than a year ahead
+            ask.post("events", {"user": USER, "item": 1, "ts": ts})
+            assert ask.status == 422, ts
+        ask.put("items", {"id": 1, "from": FIRST, "until": LAST})
+        for name, ts in zip(("from", "until"), beyond, strict=True):
+            ask.put("items", {"id": 1, name: ts})
+            assert ask.status == 422, ts
+        assert ask.get("trending", window="999999999d")["items"]
+    with served(item_knn(), tmp_path) as ask:
+        assert [one["ts"] for one in ask.get("events", user=USER)["events"]] == [FIRST]
+        (item,) = ask.get("items", item=1)["items"]
+        assert (item["from"], item["until"]) == (FIRST, LAST)
+        for what in ("events", "items"):
+            assert ask.get("export", what=what)
+            assert ask.status == 200
+
+
 def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> None:
     with served(item_knn(), tmp_path, **kept) as ask:
         times = ["2026-11-16T12:00:00Z", "2026-11-16T13:00:00+01:00", "2026-11-16T14:00:00"]

@@ -190,3 +190,22 @@ def test_a_seq_that_the_log_does_not_have_is_refused_and_one_that_is_late_is_503
         ask.get("recommend", user=USER, seq=99)
         assert ask.status == 503
         ask.service.sequence.publish(0)
+
+
+def test_lists_that_are_remembered_are_bounded_by_bytes(
+    ask: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest are forgotten; the last is kept, however long."""
+    monkeypatch.setattr("xorec.service.live.lists._MOST_BYTES", 10_000)
+    made = [ask.post("recommend", {"user": USER, "k": 2, "deny": [*range(100)]}) for _ in range(3)]
+    for answer, status in zip(made, (404, 404, 200), strict=True):
+        ask.get("next", request_id=answer["request_id"])
+        assert ask.status == status
+
+
+@pytest.mark.parametrize(
+    "where", [{"all": ["a"] * 101}, {"attributes": {str(n): n for n in range(101)}}]
+)
+def test_a_filter_has_at_most_a_hundred_conditions(ask: Served, where: dict[str, Any]) -> None:
+    assert "100" in ask.post("recommend", {"user": USER, "where": where})["detail"]
+    assert ask.status == 422

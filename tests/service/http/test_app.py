@@ -297,7 +297,10 @@ def test_a_web_page_of_somebody_else_is_refused(client: httpx.Client) -> None:
     assert client.post("/v1/echo", json={}, headers=own).status_code == 200
     rebound = {"host": "evil.example:8080"}
     assert "'evil.example' is no name" in problem(client.get("/v1/echo", headers=rebound), 421)
-    assert client.get("/v1/echo", headers={"host": "localhost:1"}).status_code == 200
+    for host in ("localhost:80:evil", "[::1]evil", "127.0.0.1:x", "localhost.", "[localhost]"):
+        problem(client.get("/v1/echo", headers={"host": host}), 421)
+    for host in ("localhost:1", "LOCALHOST", "[::1]:8080", "127.0.0.1"):
+        assert client.get("/v1/echo", headers={"host": host}).status_code == 200
 
 
 def test_health_and_version(client: httpx.Client) -> None:

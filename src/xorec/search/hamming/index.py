@@ -125,6 +125,14 @@ class HammingIndex(Index):
         Planes and tables are built by the first batch, or after FIRST_QUERIES single queries,
         which plain NumPy answers sooner: to build takes kernels, to have kernels takes numba, and
         after an install the compiler. What a file has kept is checked now.
+
+        >>> import xorec
+        >>> coded = xorec.Signs(bits=16).fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> learned = coded.representation_
+        >>> index = HammingIndex.of(learned, np.array([1, 0], dtype=np.int32))
+        >>> hits = index.search(learned.queries(np.array([0])), k=1)
+        >>> len(index), index.catalogue.is_built()
+        (2, False)
         """
         distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
         rows, bits = codes.item_rows, codes.bits
@@ -346,6 +354,12 @@ class HammingIndex(Index):
         """The inverse of `tensors`; the arrays may be memory-mapped.
 
         checked: their values were looked at before. threads: to look at them; None for all cores.
+
+        >>> import numpy as np
+        >>> codes, rank = np.array([[0b00], [0b01]], dtype=np.uint64), np.arange(2, dtype=np.int32)
+        >>> kept = HammingIndex(codes, 2, rank).tensors()
+        >>> len(HammingIndex.from_tensors(kept, codes, 2, rank))
+        2
         """
         items, masked = CodeRows.of(codes, bits), is_masked(distance)
         rank = as_contiguous(whole_numbers(tie_rank, "tie_rank").astype(np.int32, copy=False))
@@ -365,7 +379,13 @@ class HammingIndex(Index):
 
     @cached_property
     def single(self) -> SingleQuery | None:
-        """The short way for one query; None where there are several segments."""
+        """The short way for one query; None where there are several segments.
+
+        >>> import numpy as np
+        >>> codes = np.array([[0b00], [0b01]], dtype=np.uint64)
+        >>> HammingIndex(codes, bits=2).single.search(codes[:1], 1, None).items
+        array([[0]], dtype=int32)
+        """
         if len(self.catalogue.segments) > 1:
             return None
         strategy = self.catalogue.segments[0].strategies[0]

@@ -126,6 +126,10 @@ def _answer(
     return RankedAnswer(model=live.ref, items=made)
 
 
+_LONGEST = 10**11
+"""Seconds: longer than all of time that can be written."""
+
+
 def _window(text: str) -> int:
     """Seconds: 3600, 90s, 15m, 24h, 7d.
 
@@ -135,4 +139,4 @@ def _window(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,9})([smhd]?)", text)
     if match is None:
         raise OptionError(f"window is {quoted(text)}: give seconds, or 15m, 24h, 7d.")
-    return int(match[1]) * _SECONDS[match[2]]
+    return min(int(match[1]) * _SECONDS[match[2]], _LONGEST)

@@ -88,8 +88,9 @@ class Origins:
         match = _HOST.fullmatch(host)
         name = "" if match is None else (match[1] or match[2]).lower()
         if host and name not in self._names and not _is_address(name):
+            shown = quoted(name or host)
             raise HttpError(
-                421, f"{quoted(host)} is no name of this service: add it to `hosts`, or set keys."
+                421, f"{shown} is no name of this service: add it to `hosts`, or set keys."
             )
         if len(self._seen) < 100:
             self._seen.add(host)
