@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,14 @@ import pytest
 import xorec
 from tests.support.planted_shop import DATA, USER, item_knn, taste
 from tests.support.service_in_process import Served, served
+from tests.support.waiting import PATIENCE, until
 from xorec.recommender.recommender import Recommender
 from xorec.service.api.experiments import arm_of, share_of
 from xorec.service.config import Config
+from xorec.service.jobs.schedule import activate
+from xorec.service.live.model import LiveModel
+from xorec.service.live.models import LiveModels
+from xorec.service.log.records import Change
 from xorec.service.metrics import Metrics
 from xorec.service.processes.start import start_writer
 
@@ -52,6 +60,42 @@ def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> N
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
         assert ask.started.replayed > 0  # the changes of generation, no events
         assert len(ask.service.models.recent) == 0
+
+
+def _with_copies(ask: Served, count: int) -> LiveModels:
+    """Generations 2, 3, ... beside the first, which is served."""
+    models = ask.service.models
+    generations = models.generations("default")
+    for number in range(2, count + 1):
+        shutil.copyfile(generations.path(1), generations.path(number))
+    return models
+
+
+def test_activations_at_once_have_one_order(ask: Served) -> None:
+    models = _with_copies(ask, 6)
+    for _ in range(20):
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(partial(activate, ask.service, "default"), range(1, 7)))
+        assert models.default.about.number == models.generations("default").current()
+
+
+def test_what_is_loaded_late_does_not_replace_what_was_said_since(
+    ask: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a worker that follows: it learns of an activation before the generation is loaded."""
+    models = _with_copies(ask, 3)
+    go_on, prepare = threading.Event(), models.prepare
+
+    def slow(name: str, number: int) -> LiveModel:
+        assert go_on.wait(PATIENCE)
+        return prepare(name, number)
+
+    monkeypatch.setattr(models, "prepare", slow)
+    for seq, number in enumerate((2, 3, 1), models.applied_seq + 1):
+        models.apply([Change(seq, "activate", {"name": "default", "generation": number})])
+    go_on.set()
+    until(lambda: not any("_load_and_swap" in one.name for one in threading.enumerate()))
+    assert models.default.about.number == 1
 
 
 @pytest.mark.process

@@ -63,18 +63,19 @@ def activate(service: Service, name: str, number: int, *, reload: bool = False) 
 
     It is loaded and made warm before anybody is told; CURRENT is on the disk before the log has it.
     """
-    writer = service.require_writer()
-    generations = service.models.generations(name)
-    if not reload:
-        generations.require(number)
-        service.models.prepare(name, number)
-    generations.activate(number)
+    writer, models = service.require_writer(), service.models
+    generations = models.generations(name)
     body: dict[str, Any] = {"name": name, "generation": number}
     if reload:
         body["reload"] = True
-    if service.models.machine is not None:
-        body["machine"] = service.models.machine
-    return writer.change("activate", body).result()
+    if models.machine is not None:
+        body["machine"] = models.machine
+    with models.activating:
+        if not reload:
+            generations.require(number)
+            models.prepare(name, number)
+        generations.activate(number)
+        return writer.change("activate", body).result()
 
 
 _LOOK = 1.0

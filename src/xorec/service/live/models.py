@@ -131,6 +131,10 @@ class LiveModels(SharedState):
         self.on_swap: Callable[[LiveModel], None] = lambda live: None
         self._live: dict[str, LiveModel] = {}
         self._warm: dict[str, OrderedDict[int, LiveModel]] = {}
+        self._said: dict[str, int] = {}
+        """By model: the place of the last activation in the log."""
+        self.activating = threading.Lock()
+        """Held from CURRENT to the log, so that both have one order."""
         self._replaying = False
         self._lock = threading.RLock()
         self._loading = threading.Lock()
@@ -251,6 +255,7 @@ class LiveModels(SharedState):
             and not self._replaying  # else CURRENT has said it
             and body.get("machine") == self.machine
         ):
+            self._said[body["name"]] = change.seq
             self._follow(body["name"], int(body["generation"]), bool(body.get("reload")))
 
     # -- swaps
@@ -276,16 +281,19 @@ class LiveModels(SharedState):
         if kept is not None:
             self._swap(kept)
         elif self.generations(name).path(number).exists():
-            threading.Thread(target=self._load_and_swap, args=(name, number), daemon=True).start()
+            what = (name, number, self._said[name])
+            threading.Thread(target=self._load_and_swap, args=what, daemon=True).start()
 
-    def _load_and_swap(self, name: str, number: int) -> None:
+    def _load_and_swap(self, name: str, number: int, seq: int) -> None:
+        """Serve it, unless the log has said another one meanwhile."""
         try:
             live = self.prepare(name, number)
         except XorecError as error:
             logger.error("generation %d of %s cannot be served: %s", number, name, error)
             return
         with self._lock:
-            self._swap(live)
+            if self._said[name] == seq:
+                self._swap(live)
 
     def _swap(self, live: LiveModel) -> None:
         with self._lock:

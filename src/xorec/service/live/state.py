@@ -118,15 +118,16 @@ class Catalogue:
 
     def boundary(self, now: int) -> int:
         """How many times of beginning or ending have passed: changes when availability does."""
+        now_at = self.version  # read first: what comes meanwhile is looked at next time
         version, times = self._dated
-        if version != self.version:
+        if version != now_at:
             times = sorted(
                 time
                 for info in list(self.infos.values())
                 for time in (info.from_, info.until)
                 if time is not None
             )
-            self._dated = self.version, times
+            self._dated = now_at, times
         return bisect_right(times, now)
 
 
