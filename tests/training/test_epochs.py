@@ -50,7 +50,7 @@ class Run:
             return {"loss": 1.0 / (epoch + 1)}
 
         def judge(epochs: int, *_: Any, **__: Any) -> Any:
-            return SimpleNamespace(metrics={"ndcg@20": self.curve[epochs - 1]})
+            return {"ndcg@20": self.curve[epochs - 1]}
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("xorec.evaluation.protocol.evaluate", judge)

@@ -40,7 +40,7 @@ class _Log:
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = records
 
-    def news(self, seq: int, limit: int) -> News:
+    def news(self, seq: int, limit: int, items_after: int = 0) -> News:
         at = bisect_right([record.seq for record in self.records], seq)
         return News.of(self.records[at : at + limit])
 

@@ -72,10 +72,18 @@ def stop_listening(where: tuple[str, int]) -> None:
     """
     with socket.socket() as idle:
         for name in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
-            with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copy:
-                listens = copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-                if listens and copy.getsockname()[:2] == where:
+            with suppress(OSError):  # no socket, or closed meanwhile
+                if _listens(int(name), where):
                     os.dup2(idle.fileno(), int(name), inheritable=False)
+
+
+def _listens(descriptor: int, where: tuple[str, int]) -> bool:
+    one = socket.socket(fileno=descriptor)
+    try:
+        listens = one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        return bool(listens) and one.getsockname()[:2] == where
+    finally:
+        one.detach()
 
 
 @contextmanager

@@ -171,24 +171,25 @@ class LiveModels(SharedState):
             self._live[name] = self._load(name, number)
             self.served_since[name] = time.time()
         self._require_same_ids()
-        self._replaying = True
-        for kind in ("item", "erase", "experiment"):
-            for change in self.log.changes(kind):
-                self._apply_change(change)
+        self._replaying, last = True, self.log.last_seq()
+        kinds = (self.log.newest_items(), *map(self.log.changes, ("erase", "experiment")))
+        for change in chain.from_iterable(kinds):
+            self._apply_change(change)
         floor = min(live.about.applied_seq for live in self._live.values())
         self.recent.floor = self.applied_seq = floor
-        count = self.catch_up()
+        count = self.catch_up(last, items_after=last)
         self._replaying = False
         return count
 
-    def catch_up(self, last: int = 0) -> int:
+    def catch_up(self, last: int = 0, items_after: int = 0) -> int:
         """Apply everything that the log has and this has not; how many records.
 
         last: a place that the log has, of which nothing may be left to read: it counts as applied.
+        items_after: changes of items up to this place are known.
         """
         count = 0
         with self._lock:
-            while (news := self.log.news(self.applied_seq, _BLOCK)).last_seq:
+            while (news := self.log.news(self.applied_seq, _BLOCK, items_after)).last_seq:
                 self._apply(news)
                 count += len(news.events.seqs) + len(news.changes)
             self.applied_seq = max(self.applied_seq, last)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from xorec.core.errors import XorecError
 from xorec.service.log.records import (
@@ -150,6 +150,9 @@ class Dialect(ABC):
     Its text names the log in errors. Statements are written as PostgreSQL has them.
     """
 
+    item_of_change: ClassVar[str]
+    """What is equal for changes of one item, of their bodies (JSON)."""
+
     @abstractmethod
     def open_reader(self) -> Any:
         """A connection that only reads, to a log that is there."""
@@ -187,12 +190,20 @@ _NEWS = """
 SELECT string_agg(seq::text, ','), string_agg(user_id::text, ','), string_agg(item_id::text, ','),
     string_agg(value::text, ','), string_agg(ts::text, ','), (
     SELECT json_agg(json_build_array(seq, kind, body))::text
-    FROM (SELECT seq, kind, body FROM changes WHERE seq > %s ORDER BY seq LIMIT %s) AS c
+    FROM (
+        SELECT seq, kind, body FROM changes WHERE seq > %s AND (kind <> 'item' OR seq > %s)
+        ORDER BY seq LIMIT %s
+    ) AS c
 ) FROM (
     SELECT seq, user_id, item_id, value, ts FROM events WHERE seq > %s ORDER BY seq LIMIT %s
 ) AS e
 """
 """Columns of events as the insides of JSON arrays, in one row: made without Python's lock."""
+_NEWEST_ITEMS = """
+SELECT seq, body FROM changes WHERE seq IN (
+    SELECT MAX(seq) FROM changes WHERE kind = 'item' GROUP BY {item}
+) ORDER BY seq
+"""
 _OUTCOMES = """
 SELECT arm, user_id, COUNT(*), SUM(CASE WHEN EXISTS (
     SELECT 1 FROM events AS e
@@ -228,10 +239,10 @@ class LogReader:
             yield records
             seq = records[-1].seq
 
-    def news(self, seq: int, limit: int) -> News:
+    def news(self, seq: int, limit: int, items_after: int = 0) -> News:
         """What `after` has, as who follows the log needs it: fast. At most `limit` of each kind,
-        and nothing above what is left out."""
-        ((*texts, changes),) = self.rows(_NEWS, seq, limit, seq, limit)
+        and nothing above what is left out. items_after: changes of items only above this place."""
+        ((*texts, changes),) = self.rows(_NEWS, seq, items_after, limit, seq, limit)
         return as_news(texts, changes, limit)
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
@@ -255,6 +266,11 @@ class LogReader:
             "SELECT seq, body FROM changes WHERE seq > %s AND kind = %s ORDER BY seq", after, kind
         )
         return [Change(seq, kind, json.loads(body)) for seq, body in rows]
+
+    def newest_items(self) -> list[Change]:
+        """The last change of each item, ascending."""
+        rows = self.rows(_NEWEST_ITEMS.format(item=self.dialect.item_of_change))
+        return [Change(seq, "item", json.loads(body)) for seq, body in rows]
 
     def outcomes(self, experiment: str, kind: str | None = None) -> list[Outcome]:
         """Users of an experiment and what came of their lists. kind: of the events that count."""

@@ -137,6 +137,10 @@ class PostgresqlDialect(Dialect):
     True
     """
 
+    item_of_change = r"""COALESCE(
+        substring(body from '^{"id": ?("(?:[^"\\]|\\.)*"|-?[0-9]+)[,}]'), body
+    )"""  # read as JSON, escapes such as \u0000 are refused
+
     address: Address
 
     def __str__(self) -> str:

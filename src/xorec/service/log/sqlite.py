@@ -159,6 +159,7 @@ def _translated(statement: str) -> str:
 class SqliteDialect(Dialect):
     """A log in a file."""
 
+    item_of_change = "json_type(body, '$.id'), json_extract(body, '$.id')"
     path: Path
 
     def __str__(self) -> str:
