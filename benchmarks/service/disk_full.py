@@ -2,14 +2,15 @@
 
     sudo python benchmarks/service/disk_full.py --json
 
-The service's folder is a tmpfs of a few megabytes (so this wants root). Events are sent until it
-is full; lists must still come; then room is made, and events are taken again. No acknowledged event
+The service's folder and its temporary files are on a tmpfs of a few megabytes (so this needs
+root). Events are sent until it is full; lists must still come; then room is made, and events are taken again. No acknowledged event
 may be missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -64,7 +65,10 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
         try:
             ballast = place / "ballast"
             ballast.write_bytes(bytes(wanted.megabytes * 2**19))
-            with Served(Path(name), data=place / "data", items=1000, users=200) as served:
+            (place / "tmp").mkdir()
+            os.environ["TMPDIR"] = str(place / "tmp")  # of the service
+            size = {"items": 1000, "users": 200, "workers": wanted.workers}
+            with Served(Path(name), data=place / "data", **size) as served:
                 before = fill(served, sent, acknowledged, 5)
                 full = fill(served, sent, acknowledged, 10_000)
                 reading = reads(served, 200)
@@ -104,6 +108,7 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=2)
     return promise("disk-full", run, parser, {"megabytes": 16})
 
 
