@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import tarfile
 import time
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from pydantic import BaseModel
 
 from xorec.core.errors import DataError
 from xorec.core.files import replacing, temporary_folder
+from xorec.core.progress import logger
 from xorec.service.live.state import iso
 from xorec.service.log.location import LogLocation
 from xorec.service.service import Service
+
+
+class About(BaseModel):
+    """What a snapshot says of itself. models: the generation of each."""
+
+    format: int
+    id: str
+    seq: int
+    made: str
+    generation: int
+    models: dict[str, int]
 
 
 class SnapshotOut(BaseModel):
@@ -45,16 +55,16 @@ def make_snapshot(service: Service) -> SnapshotOut:
     with temporary_folder() as place:
         copy = place / "events.db"
         service.require_writer().backup(copy).result()
-        about = {
-            "format": _FORMAT,
-            "id": ident,
-            "made": iso(now),
-            "seq": service.models.applied_seq,
-            "generation": service.models.default.about.number,
-            "models": {name: one.number for name, one in served.items()},
-        }
+        about = About(
+            format=_FORMAT,
+            id=ident,
+            made=str(iso(now)),
+            seq=service.models.applied_seq,
+            generation=service.models.default.about.number,
+            models={name: one.number for name, one in served.items()},
+        )
         with replacing(path) as temporary, tarfile.open(temporary, "w") as archive:
-            _add(archive, _ABOUT, json.dumps(about).encode())
+            _add(archive, _ABOUT, about.model_dump_json().encode())
             archive.add(copy, "events.db")
             for name, one in served.items():
                 archive.add(one.path, f"models/{name}/{one.path.name}")
@@ -63,22 +73,27 @@ def make_snapshot(service: Service) -> SnapshotOut:
 
 
 def list_snapshots(folder: Path) -> list[SnapshotOut]:
-    """Those of a service, newest first."""
-    paths = sorted((folder / "snapshots").glob(f"*{SUFFIX}"), reverse=True)
-    return [_out(path, read_about(path)) for path in paths]
+    """Those of a service, newest first; a damaged one is passed over, with a line in the log."""
+    found = []
+    for path in sorted((folder / "snapshots").glob(f"*{SUFFIX}"), reverse=True):
+        try:
+            found.append(_out(path, read_about(path)))
+        except (DataError, OSError) as error:
+            logger.warning("%s", error, extra={"event": "snapshot"})
+    return found
 
 
-def read_about(path: Path) -> dict[str, Any]:
+def read_about(path: Path) -> About:
     """What a snapshot says of itself; a DataError where it is none."""
     try:
         with tarfile.open(path, "r:") as archive:
             member = archive.extractfile(_ABOUT)
             assert member is not None
-            about: dict[str, Any] = json.load(member)
+            about = About.model_validate_json(member.read())
     except (OSError, tarfile.TarError, KeyError, ValueError, AssertionError) as error:
-        raise DataError(f"{path} is no snapshot of xorec: {error}.") from None
-    if about.get("format") != _FORMAT:
-        raise DataError(f"{path} is a snapshot of format {about.get('format')}: update xorec.")
+        raise DataError(f"{path} is no snapshot of xorec: {str(error).splitlines()[0]}.") from None
+    if about.format != _FORMAT:
+        raise DataError(f"{path} is a snapshot of format {about.format}: update xorec.")
     return about
 
 
@@ -112,7 +127,10 @@ def _check(path: Path, member: tarfile.TarInfo) -> None:
     """Only plain files with the names that a snapshot has."""
     parts = PurePosixPath(member.name).parts
     fits = member.name == "events.db" or (
-        len(parts) == 3 and parts[0] == "models" and ".." not in parts
+        len(parts) == 3
+        and "/".join(parts) == member.name
+        and parts[0] == "models"
+        and ".." not in parts
     )
     if not member.isfile() or not fits:
         raise DataError(f"{path} has {member.name!r}, which no snapshot has: it was tampered with.")
@@ -124,5 +142,6 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(info, io.BytesIO(data))
 
 
-def _out(path: Path, about: dict[str, Any]) -> SnapshotOut:
-    return SnapshotOut.model_validate({**about, "path": str(path), "nbytes": path.stat().st_size})
+def _out(path: Path, about: About) -> SnapshotOut:
+    said = about.model_dump(exclude={"format", "models"})
+    return SnapshotOut(**said, path=str(path), nbytes=path.stat().st_size)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
+import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -16,6 +19,7 @@ import xorec
 from tests.support.planted_shop import DATA, USER, item_knn, taste
 from tests.support.service_in_process import Served, served
 from tests.support.waiting import PATIENCE, until
+from xorec.core.errors import DataError
 from xorec.recommender.recommender import Recommender
 from xorec.service.api.experiments import arm_of, share_of
 from xorec.service.config import Config
@@ -25,6 +29,7 @@ from xorec.service.live.models import LiveModels
 from xorec.service.log.records import Change
 from xorec.service.metrics import Metrics
 from xorec.service.processes.start import start_writer
+from xorec.service.snapshots import restore
 
 
 @cache
@@ -163,6 +168,36 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[
         assert live.catalogue.infos[item].name == "Known"
     finally:
         started.close()
+
+
+ABOUT = {"format": 1, "id": "a", "seq": 1, "made": "", "generation": 1, "models": {}}
+
+
+@pytest.mark.parametrize(
+    ("about", "name", "says"),
+    [
+        ([], "events.db", "no snapshot"),
+        ({**ABOUT, "seq": None}, "events.db", "no snapshot"),
+        ({**ABOUT, "format": 9}, "events.db", "format 9"),
+        (ABOUT, "models//tmp/x", "tampered"),
+        (ABOUT, "/models/a/b", "tampered"),
+        (ABOUT, "models/../b", "tampered"),
+    ],
+)
+def test_an_odd_snapshot_is_refused_and_does_not_hide_the_others(
+    tmp_path: Path, ask: Served, about: Any, name: str, says: str
+) -> None:
+    good = ask.post("snapshots", {})["snapshot"]
+    bad = Path(good["path"]).with_name("bad.snapshot.tar")
+    with tarfile.open(bad, "w") as archive:
+        for member, data in (("about.json", json.dumps(about).encode()), (name, b"")):
+            info = tarfile.TarInfo(member)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    with pytest.raises(DataError, match=says):
+        restore(bad, tmp_path / "restored")
+    assert not (tmp_path / "restored").exists()
+    assert good in ask.get("snapshots")["snapshots"]
 
 
 def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
