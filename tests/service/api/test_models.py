@@ -134,6 +134,7 @@ def test_experiments_split_by_hash_and_count_what_was_acted_on(
                 ask.post("events", {**event, "request_id": answer["request_id"]})
         (result,) = ask.get("experiments", name="x")["experiments"]
         first, second = result["arms"]
+        assert first["interval"][1] > 0  # users who are all alike are no certainty
         assert first["users"] + second["users"] == DATA.n_users
         assert (first["rate"], second["rate"]) == (0, 1)
         assert second["users"] > first["users"]
@@ -142,6 +143,23 @@ def test_experiments_split_by_hash_and_count_what_was_acted_on(
         assert test["p_value"] < 0.01
         ask.put("experiments", {"name": "x", "arms": {"nobody": 1}})
         assert ask.status == 422
+
+
+def test_lists_of_a_batch_count_and_those_after_the_end_do_not(tmp_path: Path) -> None:
+    body = {"name": "x", "arms": {"default": 1, "b": 1}}
+    users = DATA.users[:8]
+    with served(item_knn(), tmp_path, {"b": _codes()}) as ask:
+        ask.put("experiments", body)
+        queries = [{"user": user, "experiment": "x"} for user in users]
+        answers = [
+            one["answer"] for one in ask.post("recommend/batch", {"queries": queries})["results"]
+        ]
+        assert [one["arm"] for one in answers] == [one["model"]["name"] for one in answers]
+        ask.put("experiments", {**body, "active": False})
+        ask.ids(users[0], experiment="x")
+    with served(item_knn(), tmp_path, {"b": _codes()}) as ask:  # what waited is written
+        (result,) = ask.get("experiments", name="x")["experiments"]
+        assert sum(arm["lists"] for arm in result["arms"]) == len(users)
 
 
 def test_shares_are_kept() -> None:

@@ -169,6 +169,21 @@ def get_experiments(service: Service, query: ExperimentQuery) -> ExperimentList:
     return ExperimentList(model=service.models.default.ref, experiments=found)
 
 
+def _interval(rates: Floats) -> tuple[float, float]:
+    """Of the mean, by bootstrap; of users who are all alike by Wilson's formula.
+
+    >>> _interval(np.ones(32))
+    (0.8928208002353197, 1.0)
+    """
+    if np.ptp(rates) > 0:
+        sure = bootstrap_interval(rates, np.ones_like(rates))
+        return sure.low, sure.high
+    z, n, p = 1.959964, len(rates), float(rates[0])
+    centre, whole = p + z * z / (2 * n), 1 + z * z / n
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
+
+
 def _described(body: Mapping[str, Any]) -> ExperimentOut:
     whole = sum(body["arms"].values())
     arms = [ArmOut(model=name, share=share / whole) for name, share in body["arms"].items()]
@@ -187,8 +202,7 @@ def _with_results(service: Service, body: Mapping[str, Any], kind: str | None) -
         arm.successes = sum(one.successes for one in theirs)
         own = values[arm.model] = np.array([one.successes / one.lists for one in theirs])
         if arm.users:
-            sure = bootstrap_interval(own, np.ones_like(own))
-            arm.rate, arm.interval = float(own.mean()), (sure.low, sure.high)
+            arm.rate, arm.interval = float(own.mean()), _interval(own)
     first = made.arms[0]
     made.tests = [
         {

@@ -115,14 +115,23 @@ async def _recommend(
     wanted = request_of(live, asked, user)
     await _count_fresh(live, wanted)
     made = list_answer(live, wanted, request.id)
-    shown = [one.id for one in made.items]
+    shown = _note_shown(service, live, wanted, made)
     service.cursors.remember(request.id, live.name, wanted, shown)
+    return made
+
+
+def _note_shown(
+    service: Service, live: LiveModel, wanted: ListRequest, made: RecommendAnswer
+) -> list[Id]:
+    """The ids of a list. In an experiment that runs, they are logged as shown to the user."""
+    shown = [one.id for one in made.items]
     if wanted.experiment is not None:
         made.experiment, made.arm = wanted.experiment, live.name
-        if user is not None:
-            about = (request.id, wanted.experiment, live.name, user, shown)
+        runs = service.models.experiments[wanted.experiment].get("active", True)
+        if wanted.user is not None and runs:
+            about = (made.request_id, wanted.experiment, live.name, wanted.user, shown)
             service.expose(Exposure(*about, now_micros()))
-    return made
+    return shown
 
 
 async def _count_fresh(live: LiveModel, wanted: ListRequest) -> None:
@@ -174,7 +183,7 @@ def post_batch(service: Service, request: Request, body: BatchBody) -> BatchAnsw
             check_k(query.k, service.config.limits.k)
             wanted = request_of(live, query, user).without(shown if body.distinct else [])
             made = list_answer(live, wanted, f"{request.id}.{at}")
-            shown += [one.id for one in made.items]
+            shown += _note_shown(service, live, wanted, made)
             results.append(BatchResult(status=200, answer=made))
         except ValidationError as error:
             wrong = http_error_of(error, RecommendBody, "the query")
