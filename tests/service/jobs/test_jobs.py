@@ -163,12 +163,14 @@ def test_worse_by_a_share_of_what_is_served(
     """A tenth of 0.05 is 0.005, however small that is."""
     given = iter([0.05, value])
     monkeypatch.setattr(run, "evaluate", lambda *_, **more: Measured({"ndcg@10": next(given)}))
-    told = run.publish_gate(_shop(), _shop(), _newest(25), 0.1)
+    told = run.publish_gate(_shop(), _shop(), _newest(25), 0.1, True)
     assert (told["passed"], told["served_ndcg@10"], told["made_ndcg@10"]) == (passed, 0.05, value)
 
 
 @pytest.mark.process
-def test_too_few_users_judge_nothing() -> None:
-    told = run.publish_gate(_shop(), _shop(), _newest(19), 0.0)
-    assert (told["passed"], told["users"]) == (True, 19)
-    assert run.publish_gate(_shop(), _shop(), _newest(20), 0.0)["users"] == 20
+@pytest.mark.parametrize("alike", [True, False])
+def test_too_few_users_judge_nothing(alike: bool) -> None:
+    """Then only a model that was learned as the served one is served."""
+    told = run.publish_gate(_shop(), _shop(), _newest(19), 0.0, alike)
+    assert (told["passed"], told["users"]) == (alike, 19)
+    assert run.publish_gate(_shop(), _shop(), _newest(20), 0.0, True)["users"] == 20

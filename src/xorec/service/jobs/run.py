@@ -70,7 +70,8 @@ def refit(spec: TaskSpec) -> dict[str, Any]:
     model = _model(spec, served)
     model.fit(train, None, options=options)
     made = Recommender.from_model(model, train, seed=options.seed)
-    gate = publish_gate(before, made, newest, spec.gate_drop)
+    alike = spec.recipe in (None, served.metadata["model"]) and not spec.settings
+    gate = publish_gate(before, made, newest, spec.gate_drop, alike)
     if newest:
         made = made.update(_as_pairs(made, newest))
     number = spec.generations.publish(made, "refit", spec.until, erased_seq=spec.until, gate=gate)
@@ -129,11 +130,13 @@ def _coded(known: Ids, given: Sequence[Id], what: str) -> tuple[Ids, np.ndarray]
 
 
 def publish_gate(
-    served: Recommender, made: Recommender, newest: Sequence[Event], drop: float
+    served: Recommender, made: Recommender, newest: Sequence[Event], drop: float, alike: bool
 ) -> dict[str, Any]:
     """Whether `made` may be served: its NDCG@10 on the newest events against the served model's.
 
     Both know the same pairs and nothing of `newest`. drop: the share by which it may be worse.
+    alike: it was learned as the served one; only then it passes where there is too little to judge
+    by.
     """
     users = 0
     if newest:
@@ -143,7 +146,9 @@ def publish_gate(
             users = int(np.count_nonzero(test.user_counts))
     if users < _FEWEST:
         reason = f"only {users} users have new pairs to judge by, {_FEWEST} are needed"
-        return {"passed": True, "users": users, "reason": reason}
+        if not alike:
+            reason += ": a model of another recipe is served by activating it"
+        return {"passed": alike, "users": users, "reason": reason}
     old, new = (evaluate(one, train, test, ks=(10,)) for one in (served, made))
     passed = bool(new["ndcg@10"] >= old["ndcg@10"] * (1 - drop))
     return {
