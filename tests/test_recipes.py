@@ -26,6 +26,7 @@ ENTRIES = {
     "A metric": "src/xorec/evaluation/metrics/__init__.py",
     "A file format": "src/xorec/data/io/registry.py",
     "A search strategy": "src/xorec/search/hamming/strategies.py",
+    "A store": "src/xorec/stores/registry.py",
     "An experiment": "src/xorec/lab/reproduce/plan.py",
 }
 """The registry that a recipe makes its entry in."""

@@ -2,7 +2,9 @@
 
 A store is one file with one class, and its line in `stores.registry`; the kit that it must pass is
 `testing.stores`. A database that speaks SQL derives from `stores.sql.SqlStore`, which leaves little
-more than the types of its columns, its Hamming distance, and how its driver is called.
+more than the types of its columns, its Hamming distance, and how its driver is called. A folder of
+files derives from `stores.parquet_folder.ParquetFolder`, which leaves how one file is written and
+read, a file of codes from `stores.code_files.CodeFile`, which leaves how that file is written.
 """
 
 from __future__ import annotations

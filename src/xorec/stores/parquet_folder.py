@@ -1,6 +1,7 @@
 """A folder of Parquet files, one a table: for data lakes and for joins in polars.
 
-Codes are words of 64 bits (w0, w1, ...). The folder is swapped as a whole.
+Codes are words of 64 bits (w0, w1, ...). The folder is swapped as a whole. A folder of files of
+another kind derives from this one: it has another `ending`, `write_table` and `scan_table`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from xorec.core.progress import SILENT, Progress, Task
 from xorec.representations.codes import distances
 from xorec.stores.base import Near, Rows, Store
 from xorec.stores.contents import Contents, Table
-from xorec.stores.schema import About, schema_of
+from xorec.stores.schema import ABOUT, About, Schema, schema_of
 from xorec.stores.tables import frame_schema, from_frame, rows_of, to_frame
 
 
@@ -32,6 +33,8 @@ class ParquetFolder(Store):
     """Tables as files `items.parquet`, `users.parquet`, ... in one folder."""
 
     kind = "parquet"
+    ending: ClassVar[str] = ".parquet"
+    """Of the files of tables."""
     read: ClassVar[tuple[str, ...]] = ("about", "items")
     """Cached properties that hold what was read of an export."""
 
@@ -54,10 +57,17 @@ class ParquetFolder(Store):
         counts: dict[str, int] = {}
         with progress.task("export", contents.rows) as task:
             for table in contents.tables:
-                frames = _frames(table, task, counts)
-                path = folder / f"{table.name}.parquet"
-                write_frames(frames, frame_schema(table.schema.columns), path)
+                frames, types = _frames(table, task, counts), frame_schema(table.schema.columns)
+                self.write_table(frames, types, folder / f"{table.name}{self.ending}")
         return counts
+
+    def write_table(self, frames: Iterator[Any], types: Any, path: Path) -> None:
+        """Write the frames of a table to a file, as they come; types: of the columns, by name."""
+        write_frames(frames, types, path)
+
+    def scan_table(self, path: Path, types: Any) -> Any:
+        """The table in a file as a lazy frame; types: of the columns, by name."""
+        return pl.scan_parquet(path)
 
     def _refuse_foreign_folder(self) -> None:
         if self.folder.is_dir() and any(self.folder.iterdir()) and not self._has("about"):
@@ -66,7 +76,7 @@ class ParquetFolder(Store):
             )
 
     def _has(self, table: str) -> bool:
-        return (self.folder / f"{table}.parquet").is_file()
+        return self._path(table).is_file()
 
     def forget(self) -> None:
         """Drop what was read of an older export."""
@@ -77,7 +87,7 @@ class ParquetFolder(Store):
         if not self._has("about"):
             return None
         with self.telling("ask"):
-            rows = self._scan("about").collect().rows()
+            rows = self._scan(ABOUT).collect().rows()
         return About.of_rows(rows, str(self.address))
 
     def fetch(
@@ -90,7 +100,7 @@ class ParquetFolder(Store):
             rows = wanted.filter(wanted < self.about.items)
             return from_frame(self.items["frame"][rows], [schema.column(name) for name in columns])
         with self.telling("ask"):
-            found = self._scan(table).filter(pl.col(where).is_in(wanted.implode())).collect()
+            found = self._scan(schema).filter(pl.col(where).is_in(wanted.implode())).collect()
         return from_frame(found, [schema.column(name) for name in columns])
 
     def nearest(self, user: int | str, k: int, *, seen: bool = False) -> list[Near]:
@@ -127,7 +137,7 @@ class ParquetFolder(Store):
         """All items, by row: the file is read once."""
         schema = schema_of(self.about)["items"]
         with self.telling("ask"):
-            frame = self._scan("items").collect()
+            frame = self._scan(schema).collect()
         columns = [one for one in schema.columns if one.name not in ("item_id", "name")]
         return {**from_frame(frame, columns), "frame": frame}
 
@@ -143,8 +153,11 @@ class ParquetFolder(Store):
         ids = found["item_id"].to_list()
         return [*map(Near, rows.tolist(), ids, names, away.tolist())]
 
-    def _scan(self, table: str) -> Any:
-        return pl.scan_parquet(self.folder / f"{table}.parquet")
+    def _path(self, table: str) -> Path:
+        return self.folder / f"{table}{self.ending}"
+
+    def _scan(self, schema: Schema) -> Any:
+        return self.scan_table(self._path(schema.name), frame_schema(schema.columns))
 
 
 def _frames(table: Table, task: Task, counts: dict[str, int]) -> Iterator[Any]:

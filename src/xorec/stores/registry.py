@@ -1,4 +1,6 @@
-"""The stores. A new one is its file and one line here: command line, messages and kit follow.
+"""The stores. A new one is its file and a line here, and another in FILE_KINDS if it is a file.
+
+Commands and messages follow; the help of `xorec export --to` names the endings by hand.
 
 Those of other packages (`core.plugins`) have their name as the beginning or the ending of an
 address: `lance://folder`, `codes.lance`.

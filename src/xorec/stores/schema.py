@@ -121,6 +121,10 @@ class Schema:
         return next(one for one in self.columns if one.name == name)
 
 
+ABOUT = Schema("about", (Column("name", "text"), Column("value", "text")), ("name",))
+"""What every export has: without it, the columns of the other tables are not known."""
+
+
 def schema_of(about: About) -> dict[str, Schema]:
     """The tables that an export has, by name, in the order in which they are written.
 
@@ -132,7 +136,7 @@ def schema_of(about: About) -> dict[str, Schema]:
     """
     sizes = {"code": about.bits, "vector": about.dimensions}
     masked = about.ranking == "masked-codes"
-    made: dict[str, Schema] = {}
+    made: dict[str, Schema] = {ABOUT.name: ABOUT}
 
     def add(table: str, key: str, unique: str = "", /, **columns: Any) -> None:
         """key: names of columns. A column is its kind; nothing where the export has it not."""
@@ -140,7 +144,6 @@ def schema_of(about: About) -> dict[str, Schema]:
         sized = tuple(Column(name, kind, sizes.get(kind, 0)) for name, kind in there.items())
         made[table] = Schema(table, sized, tuple(key.split()), unique)
 
-    add("about", "name", name="text", value="text")
     add(
         "items",
         "item_row",

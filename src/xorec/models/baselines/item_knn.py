@@ -152,7 +152,11 @@ def with_weights_of(train: Interactions, history: csr_array[np.float32]) -> Inte
 
 
 class ItemModel(Model[C]):
-    """Learns weights between items; a user is a row of X."""
+    """Learns weights between items; a user is a row of X. For SLIM, EASE and their like, too.
+
+    Such a model writes `_learn` alone and returns `Neighbours.of(weights, root_matrix(train))`; one
+    that returns `ItemWeights` says so in `_kind`.
+    """
 
     def _kind(self) -> Any:
         """The kind of representation that it learns: one with the `history` of the users."""
