@@ -42,7 +42,7 @@ def test_from_implicit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = run(lines, {"csr": sp.csr_matrix(DATA.matrix())})
     assert len(names["best"].ids()) == 10
     assert names["lists"].to_frame()["user"].unique().to_list() == [1, 2, 3]
-    assert names["shop"].users.find(1000) == 60
+    assert names["shop"].user_ids.find(1000) == 60
 
 
 def test_from_lenskit() -> None:
@@ -83,7 +83,7 @@ def test_what_is_expected_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         calls = re.findall(r"`((?:shop|model|xorec|numpy)\.[^`]*\))`", more)
         lines = [line for line in (block or answer.strip("`"), *calls) if line != "not there"]
         run([line for line in lines if not line.startswith("xorec ")], names)
-    assert names["shop"].users.find(9001) >= 0
+    assert names["shop"].user_ids.find(9001) >= 0
     assert len(names["rounds"]) == 5
 
 

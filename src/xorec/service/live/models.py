@@ -172,12 +172,13 @@ class LiveModels(SharedState):
             self.served_since[name] = time.time()
         self._require_same_ids()
         self._replaying, last = True, self.log.last_seq()
-        kinds = (self.log.newest_items(), *map(self.log.changes, ("erase", "experiment")))
-        for change in chain.from_iterable(kinds):
+        items = self.log.newest_items()
+        for change in (*items, *self.log.changes("erase"), *self.log.changes("experiment")):
             self._apply_change(change)
         floor = min(live.about.applied_seq for live in self._live.values())
         self.recent.floor = self.applied_seq = floor
-        count = self.catch_up(last, items_after=last)
+        count = sum(change.seq > floor for change in items)
+        count += self.catch_up(last, items_after=last)
         self._replaying = False
         return count
 
