@@ -2,9 +2,9 @@
 
     sudo python benchmarks/service/disk_full.py --json
 
-The service's folder and its temporary files are on a tmpfs of a few megabytes (so this needs
-root). Events are sent until it is full; lists must still come; then room is made, and events are taken again. No acknowledged event
-may be missing.
+The service's folder and its temporary files are on a tmpfs of a few megabytes (so this needs root).
+Events are sent until it is full; lists must still come; then room is made, and events are taken
+again. No acknowledged event may be missing.
 """
 
 from __future__ import annotations
