@@ -105,7 +105,7 @@ _LONGEST = 4.0
 _NEAR = 0.1
 
 
-class Step(NamedTuple):
+class Round(NamedTuple):
     """seed, number: key the draws of a round. length: of its steps. rest: how far linked items
     stay apart. pairs: drawn links an item; strangers: others it is pushed away from for each."""
 
@@ -122,7 +122,7 @@ def move(
     graph: Any,
     places: npt.NDArray[np.float32],
     moved: npt.NDArray[np.float32],
-    step: Step,
+    step: Round,
     first: int,
     last: int,
 ) -> None:
@@ -223,7 +223,7 @@ def laid_out(
     moved = np.empty_like(places)
     with options.thread_pool() as pool, options.progress.task("layout", rounds) as task:
         for number in range(rounds):
-            step = Step(options.seed, number, 1 - number / rounds, rest, _PAIRS, _STRANGERS)
+            step = Round(options.seed, number, 1 - number / rounds, rest, _PAIRS, _STRANGERS)
             pool.map_ranges(len(places), partial(move, graph, places, moved, step))
             places, moved = moved, places
             task.advance()

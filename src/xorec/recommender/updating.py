@@ -157,8 +157,8 @@ def _joined(first: Text, second: Text) -> Text:
 def without_users(state: State, users: Iterable[Hashable]) -> State:
     """The same without these users: their ids, histories, codes and vectors are gone.
 
-    What items have learned from them stays. Ids that are not there are passed over; somebody has
-    to be left.
+    What items have learned from them stays. Unknown ids are skipped. At least one user must
+    remain.
 
     >>> from xorec.testing.examples import shop
     >>> len(without_users(shop(), ["ann", "nobody"]).user_ids)

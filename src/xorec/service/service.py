@@ -44,7 +44,7 @@ class Service:
     cursors: ListCursors = field(default_factory=ListCursors)
     comparisons: Comparisons = field(default_factory=Comparisons)
     events_counted: tuple[int, int, float] = (-1, 0, 0.0)
-    """The place of the log at which its events were counted, how many, and when to count anew."""
+    """The log position at which events were counted, how many, and when to count again."""
     hand_on: Callable[[Exposure], None] = lambda exposure: None
 
     @property

@@ -62,7 +62,7 @@ class LookUp(NamedTuple):
     farthest: int
 
 
-class Gathered(NamedTuple):
+class DistanceBuckets(NamedTuple):
     """tally (farthest + 1,): how many items were gathered at each distance. nearest ((farthest + 1)
     (k + 1),): the positions of the first k of each distance, and room for one that is not needed.
     """
@@ -84,7 +84,7 @@ def scan_lut(
     opened, found = open_.copy(), np.empty(CHUNK_WORDS, dtype=np.uint64)
     offsets = np.empty(parts_for(bits) + (farthest > bits), dtype=np.uint64)
     places = np.empty((farthest + 1) * (k + 1), np.uint32)
-    gathered = Gathered(places, np.empty(farthest + 1, np.int64))
+    gathered = DistanceBuckets(places, np.empty(farthest + 1, np.int64))
     chunks = (luts.tables, luts.codes, np.uint64(bits), offsets, opened, found)
     threshold, closed = farthest, False
     for at in range(len(which)):

@@ -235,7 +235,7 @@ class HashTables(NamedTuple):
         return cls(*fields)
 
 
-class Table(NamedTuple):
+class BucketTable(NamedTuple):
     """What kernels scan buckets in: fields of `HashTables`."""
 
     cuts: Numbers

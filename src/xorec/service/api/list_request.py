@@ -41,7 +41,7 @@ class RecommendBody(Body):
     """For whom, and which items may come."""
 
     user: JsonId | None = None
-    items: Ids = Field([], description="What somebody new has, or what a user has besides.")
+    items: Ids = Field([], description="Items of a new user, or more of a user.")
     k: Count = 10
     seen: bool = Field(False, description="List items that the user has, too.")
     allow: Ids | None = Field(None, description="Only these items.")

@@ -61,7 +61,7 @@ class SimilarUsersAnswer(Answer):
 
 
 class ExplainQuery(ModelQuery):
-    """Why this item for this user, or for somebody who has these items."""
+    """Why this item for this user, or for a new user with these items."""
 
     item: str
     user: str | None = None

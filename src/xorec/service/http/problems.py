@@ -117,7 +117,7 @@ def status_of(error: Exception) -> int:
 
 
 def problem_reply(error: Exception, request_id: str) -> Reply:
-    """The reply for an error; of one that nobody expected the client learns its id alone."""
+    """The reply for an error; of an unexpected one the client only learns the request id."""
     status = status_of(error)
     if status == 500 and not isinstance(error, XorecError):
         detail = "the service failed: its log has more under this request_id."
@@ -136,7 +136,7 @@ def problem_reply(error: Exception, request_id: str) -> Reply:
 
 
 class Refusal:
-    """One error, rendered once: whoever is one too many costs little more than reading him.
+    """One error, rendered once, so that rejecting a request is cheap.
 
     >>> Refusal(busy("come again.")).reply('a"b') == problem_reply(busy("come again."), 'a"b')
     True

@@ -77,7 +77,7 @@ class NotReadyError(XorecError):
     """Something is still being made: ask again in a moment. The service answers 503."""
 
 
-class Catalogue:
+class ItemInfos:
     """Items by id. version: grows with every change, for caches of what follows from it."""
 
     def __init__(self) -> None:
@@ -294,7 +294,7 @@ class SharedState:
     """
 
     recent: RecentEvents = field(default_factory=RecentEvents)
-    catalogue: Catalogue = field(default_factory=Catalogue)
+    catalogue: ItemInfos = field(default_factory=ItemInfos)
     erased: dict[Id, int] = field(default_factory=dict)
     cold: dict[Id, int] = field(default_factory=dict)
 
