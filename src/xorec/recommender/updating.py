@@ -32,21 +32,21 @@ _AT_ONCE = 64
 
 
 def carry_map(before: State, after: State) -> State:
-    """`after`, whose first rows are the items of `before`, with the places of `before`."""
+    """`after`, whose first rows are the items of `before`, on the map of `before`."""
     if before.map_xy is None:
         return after
     known, total = len(before.item_ids), len(after.item_ids)
-    places = np.zeros((total, 2), dtype=np.int16)
-    places[:known] = before.map_xy
+    xy = np.zeros((total, 2), dtype=np.int16)
+    xy[:known] = before.map_xy
     if total > known and after.representation.compares_items:
         among = compared_items(after)
         for begin in range(known, total, _AT_ONCE):
             rows = np.arange(begin, min(total, begin + _AT_ONCE))
             likeness = among.score(among.queries(rows))[:, :known]
-            places[rows] = places[likeness.argmax(axis=1)]
+            xy[rows] = xy[likeness.argmax(axis=1)]
     said = before.metadata.get("map", {})
     about = {"layout": said.get("layout", "unknown"), "seed": said.get("seed", 0)}
-    return replace(after, map_xy=places, metadata={**after.metadata, "map": about})
+    return replace(after, map_xy=xy, metadata={**after.metadata, "map": about})
 
 
 @dataclass(frozen=True)

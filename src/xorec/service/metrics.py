@@ -260,7 +260,7 @@ class Metrics:
             "xorec_group_events", "Events of a commit.", buckets=_SIZES, registry=registry
         )
         self.sequence = Gauge(
-            "xorec_sequence", "Last place in the log.", registry=registry, multiprocess_mode="max"
+            "xorec_sequence", "Last seq in the log.", registry=registry, multiprocess_mode="max"
         )
         self.in_flight = Gauge(
             "xorec_requests_in_flight",
