@@ -124,7 +124,7 @@ def features_of(state: RecommenderState) -> Features:
 
 
 def _along_a_line(scores: npt.NDArray[Any], tie_rank: npt.NDArray[np.int32]) -> Floats:
-    """The score to the right, and apart from each other by the tie order: nothing is alike."""
+    """x: the score; y: spread by the tie order, for items without similarities."""
     size = np.log1p(np.maximum(scores, 0).astype(np.float64))
     apart = (tie_rank * _GOLDEN) % 1 - 0.5
     spread = np.column_stack([size / max(float(size.max(initial=0)), 1e-9), 0.3 * apart])

@@ -1,4 +1,4 @@
-"""The neighbour-preserving layout: items that are alike lie together, whatever the global axes."""
+"""The neighbour-preserving layout: similar items lie together, without global axes."""
 
 from __future__ import annotations
 

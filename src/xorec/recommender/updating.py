@@ -2,7 +2,7 @@
 
 Users and items that are new get rows at the end; ids keep the rows they have. The model then
 refreshes the users who got pairs and the items that are mostly new, the rest stays as it is. On a
-map, known items stay where they are, and new ones come to the item most alike.
+map, known items stay where they are, and new ones get the xy of the most similar item.
 """
 
 from __future__ import annotations

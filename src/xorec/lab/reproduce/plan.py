@@ -38,7 +38,7 @@ class _Frozen(BaseModel):
 
 
 class DataSpec(_Frozen):
-    """One data set: where it is, and what is kept of it."""
+    """One data set: its path, and the filters applied to it."""
 
     path: str
     core: int = Field(default=0, ge=0)

@@ -390,7 +390,7 @@ def principal_axes(rows: npt.NDArray[Any], pool: ThreadPool) -> Axes:
     try:
         lengths, axes = np.linalg.eigh(sums.sum(axis=0))
     except np.linalg.LinAlgError:
-        raise DataError("the vectors are too large, or not finite: fit the model anew.") from None
+        raise DataError("the vectors are too large, or not finite: fit the model again.") from None
     return np.maximum(lengths, 0), axes
 
 

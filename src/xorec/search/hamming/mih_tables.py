@@ -236,7 +236,7 @@ class HashTables(NamedTuple):
 
 
 class BucketTable(NamedTuple):
-    """What kernels scan buckets in: fields of `HashTables`."""
+    """The fields of `HashTables` that kernels read to scan buckets."""
 
     cuts: Numbers
     starts: Rows

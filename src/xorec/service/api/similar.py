@@ -32,7 +32,7 @@ class SimilarQuery(FilterQuery):
 
 
 class SimilarAnswer(Answer):
-    """Items like an item, most alike first."""
+    """Items like an item, most similar first."""
 
     item: JsonId
     items: list[Item]
@@ -54,7 +54,7 @@ class User(BaseModel):
 
 
 class SimilarUsersAnswer(Answer):
-    """Users like a user, most alike first."""
+    """Users like a user, most similar first."""
 
     user: JsonId
     users: list[User]

@@ -1,4 +1,4 @@
-"""What stands in the log: events of users, and changes of what is served. One sequence for both."""
+"""Records of the log: events of users, and changes of what is served, in one sequence."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EventColumns(NamedTuple):
 
 
 class News(NamedTuple):
-    """What stands in the log after a seq: events, and changes among them; both ascend by seq."""
+    """The records of the log after a seq: events, and changes among them; both ascend by seq."""
 
     events: EventColumns
     changes: Sequence[Change]
@@ -126,7 +126,7 @@ class Outcome(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """What became of a client's events. seq: the log's last one when they were in it."""
+    """The outcome of appending a client's events. seq: the log's last one when they were in it."""
 
     accepted: int
     duplicates: int
@@ -134,7 +134,7 @@ class Appended(NamedTuple):
 
 
 class Erased(NamedTuple):
-    """What was erased of a user. seq: of the record of it."""
+    """How much was erased of a user. seq: of the record of it."""
 
     events: int
     exposures: int

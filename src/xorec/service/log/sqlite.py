@@ -108,9 +108,9 @@ _REASONS = {
     "SQLITE_PERM": "it may not be opened: give the service's user the right to read and write it",
     "SQLITE_CANTOPEN": "it cannot be opened: the folder must exist, and the service's user must "
     "have the right to write to it",
-    "SQLITE_CORRUPT": "it is damaged: restore a snapshot, or move the file away to begin anew",
+    "SQLITE_CORRUPT": "it is damaged: restore a snapshot, or move the file away to begin empty",
     "SQLITE_NOTADB": "it is no SQLite database: restore a snapshot, or move the file away to "
-    "begin anew",
+    "begin empty",
     "SQLITE_IOERR": "the disk does not answer as it should: look at the system's log",
 }
 

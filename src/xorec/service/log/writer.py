@@ -98,7 +98,7 @@ _TIDY_WAIT = 0.25
 
 @dataclass
 class _Call:
-    """What a client wants: its rows, user, seq or path, and where the result goes."""
+    """A request to the writer thread: its rows, user, seq or path, and where the result goes."""
 
     kind: Literal["append", "change", "erase", "forget", "backup"]
     what: Any

@@ -146,7 +146,7 @@ def _fork_workers(config: Config, metrics: Path) -> list[Forked]:
     _warm(config)
     others = {thread.name for thread in threading.enumerate()} - {"MainThread", "signals"}
     if others:  # that of the signals waits in the system and holds nothing
-        logger.debug("workers are started anew: there are threads (%s)", ", ".join(sorted(others)))
+        logger.debug("workers are not forked: there are threads (%s)", ", ".join(sorted(others)))
         return []
     gc.freeze()  # what is there now is not looked at again, so its pages stay shared
     made: list[Forked] = []
