@@ -25,7 +25,7 @@ from xorec.core.progress import SILENT, TerminalProgress
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.comparison import Comparison
 from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
-from xorec.lab.reproduce.plan import Choice, lengths_of, make_plan
+from xorec.lab.reproduce.plan import Winner, lengths_of, make_plan
 from xorec.lab.reproduce.question import run_all
 
 MAIN = "ndcg@10"
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 def choose(
     dataset: DatasetRun, methods: list[str], like: dict[str, Row], last: dict[str, Row]
-) -> list[Choice]:
+) -> list[Winner]:
     """The settings of every method: chosen on validation, and what the last fit has besides."""
     found = []
     for method in methods:

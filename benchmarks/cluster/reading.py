@@ -108,17 +108,17 @@ def read_locally(path: Path, core: int) -> dict[str, Any]:
 
 def read_by_spark(path: Path, core: int, master: str) -> dict[str, Any]:
     from xorec.data.split import split
-    from xorec.engines.pairs import Filters
+    from xorec.engines.pairs import PairFilters
     from xorec.engines.spark.engine import open_spark
     from xorec.engines.spark.reading import read_with_spark
 
     small = path.parent / "small.csv"
     small.write_text("user,item\n" + "".join(f"{n % 9},{n % 7}\n" for n in range(99)))
     with open_spark(master) as engine:
-        read_with_spark(engine, small, filters=Filters(core=2))  # workers and kernels are there
+        read_with_spark(engine, small, filters=PairFilters(core=2))  # workers and kernels are there
         before = _moved(engine.session)
         with watched() as figures:
-            data = read_with_spark(engine, path, filters=Filters(core=core))
+            data = read_with_spark(engine, path, filters=PairFilters(core=core))
         moved = {name: size - before[name] for name, size in _moved(engine.session).items()}
     start = time.process_time()
     split(data, test=0.2, validation=0.1)

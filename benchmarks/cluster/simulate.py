@@ -35,7 +35,7 @@ from watched import EventLog
 from xorec.models import model_class
 from xorec.selection.plan.constants import NETWORK_BYTES_PER_SECOND, this_machine
 from xorec.selection.plan.forecast import forecast
-from xorec.selection.plan.job import EngineShape, PlanInput, Step
+from xorec.selection.plan.job import EngineShape, Phase, PlanInput
 from xorec.selection.plan.sizes import DataSizes, given_sizes
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
@@ -85,7 +85,7 @@ def schedule(durations: Sequence[float], slots: int, launch: float = LAUNCH) -> 
     return last
 
 
-def simulated(step: Step, given: PlanInput, rng: np.random.Generator) -> dict[str, float]:
+def simulated(step: Phase, given: PlanInput, rng: np.random.Generator) -> dict[str, float]:
     """Seconds of a step by reason."""
     engine, constants = given.engine, given.constants
     if step.in_one:

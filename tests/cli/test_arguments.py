@@ -50,8 +50,8 @@ def test_every_column_that_was_given_is_passed_on() -> None:
         **{"user_column": "u", "item_column": "i", "rating_column": "r", "time_column": "t"},
         **{"split_column": "s", "item_info": Path("info.csv")},
     }
-    assert args.Columns(**given).given() == given
-    assert args.Columns(item_column="i").given() == {"item_column": "i"}
+    assert args.ColumnOptions(**given).given() == given
+    assert args.ColumnOptions(item_column="i").given() == {"item_column": "i"}
 
 
 def test_lists_of_ids_numbers_and_names() -> None:

@@ -21,7 +21,7 @@ from xorec.data.io.columns import choose_columns
 from xorec.data.io.encode import Weighing, gather
 from xorec.data.io.objects import FRAME
 from xorec.data.prepare import prepare
-from xorec.engines.pairs import Filters, ReadRows, to_interactions
+from xorec.engines.pairs import PairFilters, ReadRows, to_interactions
 from xorec.engines.row_ids import row_block
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
@@ -42,7 +42,7 @@ def from_blocks(
         blocks.append(row_block(gather(source, columns)))
     rows = ReadRows(blocks, len(frame), 0, rules, columns)
     weighing = Weighing(by_repeats=options.get("weight_column") == "repeats")
-    return to_interactions(LocalEngine(2), rows, weighing, Filters(**filters), block_rows=size)
+    return to_interactions(LocalEngine(2), rows, weighing, PairFilters(**filters), block_rows=size)
 
 
 RNG = np.random.default_rng(5)

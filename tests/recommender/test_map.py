@@ -28,7 +28,7 @@ from xorec.recommender.item_map import (
     whole,
     with_map,
 )
-from xorec.recommender.neighbour_layout import EqualCodes, Step, laid_out, move, neighbour_graph
+from xorec.recommender.neighbour_layout import EqualCodes, Round, laid_out, move, neighbour_graph
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.similarity import compared_items
 from xorec.recommender.updating import without_users
@@ -128,7 +128,7 @@ def test_a_step_is_the_gradient_of_a_plain_loop() -> None:
     places = rng.normal(size=(40, 2)).astype(np.float32) * 3
     graph = neighbour_graph(rng.integers(0, 40, (40, 3)).astype(np.int32))
     moved = np.empty_like(places)
-    move(graph, places, moved, Step(0, 0, 0.5, 0.7, 1000, 0), 0, 40)
+    move(graph, places, moved, Round(0, 0, 0.5, 0.7, 1000, 0), 0, 40)
     for i in range(40):
         total = np.zeros(2)
         linked = graph.linked[graph.indptr[i] : graph.indptr[i + 1]]
@@ -144,7 +144,7 @@ def test_strangers_push() -> None:
     pairs = neighbour_graph(np.array([[1], [0], [3], [2]], dtype=np.int32))
     places = np.array([[0, 0], [0, 0], [2, 0], [2, 0]], dtype=np.float32)  # links pull nobody
     moved = np.empty_like(places)
-    move(pairs, places, moved, Step(0, 0, 0.01, 0.0, 1, 40), 0, 4)
+    move(pairs, places, moved, Round(0, 0, 0.01, 0.0, 1, 40), 0, 4)
     assert (moved[:2, 0] < 0).all()
     assert (moved[2:, 0] > 2).all()
     np.testing.assert_array_equal(moved[:, 1], 0)

@@ -157,7 +157,7 @@ def test_what_cannot_be_updated_says_so(before: Before, monkeypatch: pytest.Monk
     model = BPR(dimensions=8, epochs=1).fit(train)
     monkeypatch.setattr(BPR, "_update", Model._update)  # a model that has none of its own
     other = Recommender.from_model(model, train)
-    with pytest.raises(OptionError, match="bpr cannot be updated: fit it anew"):
+    with pytest.raises(OptionError, match="bpr cannot be updated: fit it again"):
         other.update(Interactions.from_pairs([(1, 2)]))
 
 

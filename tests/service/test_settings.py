@@ -33,7 +33,7 @@ def test_flags_beat_the_environment_that_beats_the_file_that_beats_the_defaults(
 @pytest.mark.parametrize(
     ("text", "environment", "line"),
     [
-        ("prot = 1", {}, "'prot' that there is not. Did you mean 'port'?"),
+        ("prot = 1", {}, "unknown setting 'prot'. Did you mean 'port'?"),
         ("[limits]\nbodybytes = 1", {}, "Did you mean 'limits.body_bytes'?"),
         ("", {"XOREC_SERVE__LIMIT__K": "1"}, "Did you mean 'XOREC_SERVE__LIMITS__K'?"),
         ("port = 'x'", {}, "port is 'x'"),

@@ -22,7 +22,7 @@ from xorec.core.errors import OptionError, XorecError
 from xorec.recommender.recommender import Recommender
 from xorec.service.api.health import all_routes
 from xorec.service.config import Config, revealed
-from xorec.service.http.app import App, Health
+from xorec.service.http.app import App, WorkerHealth
 from xorec.service.jobs.schedule import Schedule, spec_for
 from xorec.service.metrics import Metrics
 from xorec.service.processes import start
@@ -237,7 +237,7 @@ def test_snapshots_go_both_ways(one_postgresql: PostgreSQL, events: str, tmp_pat
 @contextmanager
 def _served(config: Config) -> Iterator[Served]:
     started = start_writer(config, metrics := Metrics())
-    health = Health("ready")
+    health = WorkerHealth("ready")
     app = App(config, all_routes(health, metrics), health, metrics)
     app.service = started.service
     yield Served(app, started)

@@ -81,7 +81,7 @@ class TestClickhouse(StoreTests):
             self.lists_agree(other, shop, every=20)
             after = recommender_of(codes(20, distinct=5))
             self.write(store, after)
-            with pytest.raises(StoreError, match="exported to anew in this moment: ask again"):
+            with pytest.raises(StoreError, match="exported to again just now: ask again"):
                 other.recommend(after.user_ids[0])
             self.lists_agree(other, after, every=20)
 

@@ -20,7 +20,7 @@ import httpx
 from tests.support.waiting import PATIENCE, until
 from xorec.service.api.health import health_routes
 from xorec.service.config import Config
-from xorec.service.http.app import App, Health
+from xorec.service.http.app import App, WorkerHealth
 from xorec.service.http.routes import Route
 from xorec.service.http.server import HttpServer, address, reserve
 from xorec.service.metrics import Metrics
@@ -131,7 +131,7 @@ def listening_app(
     Its address, what stops it, and the app.
     """
     config = (config or Config()).model_copy(update={"port": 0})
-    health, metrics = Health(), Metrics()
+    health, metrics = WorkerHealth(), Metrics()
     app = App(config, [*health_routes(health, metrics), *routes], health, metrics)
     app.service, health.state = cast("Any", NoModel()), "ready"
     with reserve(config) as where, mock.patch("granian.server.common.set_main_signals"):

@@ -88,7 +88,7 @@ ValidationShare = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class ColumnOptions:
     """What the columns of a file are; those that are not given are guessed."""
 
     user_column: str | None = option(None, "The column of users.")
@@ -112,12 +112,12 @@ class Columns:
 
     def given(self) -> dict[str, Any]:
         """The columns that were given, by name."""
-        named = {one.name: getattr(self, one.name) for one in fields(Columns)}
+        named = {one.name: getattr(self, one.name) for one in fields(ColumnOptions)}
         return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataSource(Columns):
+class DataSource(ColumnOptions):
     """The data of a command: where it is, its columns, how it is prepared."""
 
     data: str = argument(

@@ -35,22 +35,22 @@ class HoldOut(args.SplitChoice):
     test: float | None = args.option(None, "Share of the pairs to keep for `evaluate`.", "--test")
     validation: args.ValidationShare = 0.0
 
-    def held_out(self, pairs: Interactions, options: RunOptions) -> HeldOut:
+    def held_out(self, pairs: Interactions, options: RunOptions) -> FitParts:
         """The parts of the pairs, as far as something is held out at all."""
         from xorec.data.split import hold_out
 
         if self.split is not None or self.test is not None or pairs.parts is not None:
             parts = self.parts(pairs, options)
-            return HeldOut(parts.train, parts.validation, parts)
+            return FitParts(parts.train, parts.validation, parts)
         if not self.validation:
-            return HeldOut(pairs, None, None)
+            return FitParts(pairs, None, None)
         parts = hold_out(pairs, self.validation, options.seed)
         how = "the latest pairs" if parts.settings["method"] == "time" else "random pairs"
         options.progress.note(f"validation: {parts.test.n_pairs:,} of {pairs.n_pairs:,}, {how}")
-        return HeldOut(parts.train, parts.test, None)
+        return FitParts(parts.train, parts.test, None)
 
 
-class HeldOut(NamedTuple):
+class FitParts(NamedTuple):
     """What to learn from, what finds the number of epochs, and the split if it has a test part."""
 
     train: Interactions
@@ -190,7 +190,7 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
     race.refuse_with(model)
     chosen = model_class(model)(**settings_of(context, model, config))
 
-    def learn(parts: HeldOut, options: RunOptions) -> tuple[Any, None]:
+    def learn(parts: FitParts, options: RunOptions) -> tuple[Any, None]:
         return fit_with_validation(chosen, parts.train, parts.validation, options), None
 
     return learn

@@ -22,7 +22,7 @@ from xorec.cli.settings import settings_of
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.selection.plan.constants import Machine
+    from xorec.selection.plan.constants import MachineConstants
     from xorec.selection.plan.forecast import Forecast
     from xorec.selection.plan.job import EngineShape, PlanInput
     from xorec.selection.plan.sizes import DataSizes
@@ -135,7 +135,7 @@ def plan(
     _print(found, given, machine)
 
 
-def _print(found: Forecast, given: PlanInput, machine: Machine) -> None:
+def _print(found: Forecast, given: PlanInput, machine: MachineConstants) -> None:
     from xorec.selection.plan.forecast import advice
 
     sizes, engine = given.sizes, given.engine

@@ -75,7 +75,7 @@ class Experiments:
 def reproduce(
     *,
     experiments: Experiments,
-    columns: Annotated[args.Columns, args.without("time_column")],
+    columns: Annotated[args.ColumnOptions, args.without("time_column")],
     min_rating: args.MinRating = None,
     seed: int = args.option(0, "The first seed; also the seed of split and trials."),
     where: args.EngineChoice,

@@ -1,4 +1,4 @@
-"""xorec similar and xorec explain: items and users that are alike, and why an item is offered."""
+"""xorec similar and xorec explain: similar items and users, and why an item is offered."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def similar(
     elif item is not None:
         print_list(recommender.similar(recommender.item_ids.parse(item), k), run.json, raw)
     else:
-        alike = recommender.similar_users(recommender.user_ids.parse(str(user)), k)
-        print_list(alike, run.json, raw)
+        users = recommender.similar_users(recommender.user_ids.parse(str(user)), k)
+        print_list(users, run.json, raw)
 
 
 @args.bundled

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class TuneOptions:
     """What is searched, how long, and where the trials go."""
 
     model: str = args.option(..., "A name from `xorec models`.")
@@ -44,7 +44,7 @@ class Search:
 def tune(
     *,
     context: typer.Context,
-    search: Search,
+    search: TuneOptions,
     split: args.SplitChoice,
     config: args.Config = None,
     source: Annotated[args.DataSource, args.without("item_info")],

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from xorec.client.exchange import Memory, Outcome, Retries, Step, exchange, read_answer
+from xorec.client.exchange import Outcome, Retries, SeenSeq, Step, exchange, read_answer
 from xorec.client.operations import Operations
 from xorec.client.request import Request, decoder
 from xorec.core.errors import OptionError
@@ -34,7 +34,7 @@ class _Connection(Operations):
         key = key or os.environ.get("XOREC_KEY")
         if key:
             headers["authorization"] = f"Bearer {key}"
-        self._timeout, self._memory = timeout, Memory()
+        self._timeout, self._memory = timeout, SeenSeq()
         self._settings: Any = {"base_url": self._url, "headers": headers, "timeout": timeout}
         self._retries = Retries(count=retries) if isinstance(retries, int) else retries
 
@@ -166,7 +166,7 @@ class Client(_Connection):
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         super().__init__(url, key, timeout, retries)
-        transport = transport if app is None else _InProcess(app)
+        transport = transport if app is None else _AppTransport(app)
         self._http = httpx.Client(transport=transport, **self._settings)
 
     def __enter__(self) -> Self:
@@ -293,7 +293,7 @@ class AsyncClient(_Connection):
         return response
 
 
-class _InProcess(httpx.BaseTransport):
+class _AppTransport(httpx.BaseTransport):
     """Asks an ASGI application, which runs in an event loop in a thread of its own."""
 
     def __init__(self, app: Any) -> None:

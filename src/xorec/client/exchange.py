@@ -79,10 +79,10 @@ def retry_after(value: str, now: datetime | None = None) -> float | None:
     return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
 
 
-class Memory:
+class SeenSeq:
     """The highest position in the log that the service has told: the next answers must know it.
 
-    >>> memory = Memory()
+    >>> memory = SeenSeq()
     >>> memory.learn(7), memory.learn(5), memory.seq
     (None, None, 7)
     """
@@ -123,7 +123,7 @@ def exchange(
         yield wait
 
 
-def read_answer(request: Request[A], response: httpx.Response, memory: Memory) -> A:
+def read_answer(request: Request[A], response: httpx.Response, memory: SeenSeq) -> A:
     """The answer, typed; what it says of the log is remembered."""
     try:
         answer = request.read(response.status_code, response.content)

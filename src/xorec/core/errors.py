@@ -1,4 +1,4 @@
-"""The errors that a user can mend.
+"""Exceptions of xorec: errors that a user can mend.
 
 A message names the value, its file, column and row if known, and what to do. The command line
 prints it as one line and exits with code 2.

@@ -23,7 +23,7 @@ from xorec.data.text import offsets_of
 _TOTAL_WEIGHT = 2**52  # sums of integer weights stay exact in float64
 
 
-class ItemWeights(NamedTuple):
+class WeightSums(NamedTuple):
     """The two sums of `Negatives`: of all items, and of what each user has."""
 
     cumulative: npt.NDArray[np.int64]
@@ -92,7 +92,7 @@ class Negatives:
         if self.cumulative is None or self.taken is None:
             _draw_uniform(out, pairs, users, positives, self.n_items, key)
         else:
-            weights = ItemWeights(self.cumulative, self.taken)
+            weights = WeightSums(self.cumulative, self.taken)
             _draw_weighted(out, pairs, users, positives, weights, key)
 
     def draw_all(self, count: int, seed: int, epoch: int) -> npt.NDArray[np.int32]:
@@ -193,7 +193,7 @@ def _draw_weighted(
     pairs: Any,
     users: Any,
     positives: UserItems,
-    weights: ItemWeights,
+    weights: WeightSums,
     keys: Any,
 ) -> None:
     """keys: (seed, epoch, row of the first user among all)."""

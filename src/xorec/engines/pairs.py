@@ -43,7 +43,7 @@ from xorec.engines.row_ids import CodedIds, collect_ids, rows_of_ids
 
 
 @dataclass(frozen=True)
-class Filters:
+class PairFilters:
     """The thresholds of `data.prepare.prepare`."""
 
     min_rating: float | None = None
@@ -62,7 +62,7 @@ class Filters:
 
 
 def filter_pairs(
-    engine: Engine, blocks: Blocks, sizes: tuple[int, int], filters: Filters, *, rated: bool
+    engine: Engine, blocks: Blocks, sizes: tuple[int, int], filters: PairFilters, *, rated: bool
 ) -> tuple[Arrays, tuple[str, ...]]:
     """Which users and items stay, for the blocks, and notes of what goes.
 
@@ -233,7 +233,7 @@ def to_interactions(
     engine: Engine,
     rows: ReadRows,
     weighing: Weighing,
-    filters: Filters,
+    filters: PairFilters,
     describe: Callable[[Interactions], Interactions] = lambda data: data,
     *,
     block_rows: int = BLOCK_ROWS,

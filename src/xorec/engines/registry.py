@@ -77,9 +77,9 @@ for example --engine spark:local[2].
         from xorec.engines.spark.reading import is_for_spark, read_with_spark
 
         if isinstance(engine, SparkEngine) and is_for_spark(source):
-            from xorec.engines.pairs import Filters
+            from xorec.engines.pairs import PairFilters
 
-            thresholds, progress = Filters(**filters), options.progress
+            thresholds, progress = PairFilters(**filters), options.progress
             return read_with_spark(engine, source, filters=thresholds, progress=progress, **reading)
     address = parse_spark_address(source)
     if address is not None:

@@ -18,9 +18,9 @@ from xorec.core.rng import hash_integers, hash_text
 from xorec.data.ids import Ids
 from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
-from xorec.data.io.encode import Gathered, refused_id, sorted_ids
+from xorec.data.io.encode import Encoded, refused_id, sorted_ids
 from xorec.data.io.id_encoder import IdEncoder
-from xorec.data.io.values import Place
+from xorec.data.io.values import Origin
 from xorec.data.text import IdTable, Text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ID_ROLES = ("user", "item")
 
 
-def row_block(gathered: Gathered) -> dict[str, npt.NDArray[Any]]:
+def row_block(gathered: Encoded) -> dict[str, npt.NDArray[Any]]:
     """What one pass has gathered, as a block: arrays by role, and the ids behind the codes."""
     arrays = {role: array.finish() for role, array in gathered.arrays.items()}
     for role in ID_ROLES:
@@ -184,7 +184,7 @@ def _refusal(engine: Engine, blocks: Blocks, source: Source, role: str, column: 
             row += at
             break
         row += rows
-    return DataError(f"{Place(source.name, column).row(row)}: {why}")
+    return DataError(f"{Origin(source.name, column).row(row)}: {why}")
 
 
 def ids_alone(block: Arrays, shared: Arrays, role: str) -> Arrays:

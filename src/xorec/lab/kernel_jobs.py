@@ -1,4 +1,4 @@
-"""Compile the usual kernels before anybody waits for them: small jobs in processes of their own.
+"""Compile the usual kernels ahead of time: small jobs in processes of their own.
 
 numba compiles one function at a time in a process, so each core gets one. What a job calls is kept
 on the disk with the argument types of the real thing; what it has in common with another may be

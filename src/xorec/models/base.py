@@ -168,7 +168,7 @@ def expect_size(what: str, found: int, said: int) -> None:
 
 
 def _unlike(what: str) -> ModelFileError:
-    return ModelFileError(f"the model was not fitted by what it says: it {what}. Fit it anew.")
+    return ModelFileError(f"the model was not fitted by what it says: it {what}. Fit it again.")
 
 
 class Model(LearnedArrays, ABC, Generic[C]):
@@ -352,7 +352,7 @@ class Model(LearnedArrays, ABC, Generic[C]):
         return self
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
+        raise OptionError(f"{self.name} cannot be updated: fit it again on all the data.")
 
 
 class EpochModel(Model[E]):

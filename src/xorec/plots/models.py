@@ -118,16 +118,14 @@ def item_map(shop: Recommender) -> Picture:
     found = shop.map_xy
     laid = principal_places(shop) if found is None else found
     order = np.argsort(shop.item_counts, kind="stable")
-    places, counts = laid[order], shop.item_counts[order]
+    xy, counts = laid[order], shop.item_counts[order]
     title = f"{len(order):,} items of {shop.metadata.get('model', 'a model')}"
     with one_style():
         canvas = canvas_of(7, 6)
         axis = canvas.subplots()
         size = max(0.4, min(14.0, 60_000 / max(1, len(order))))
         look = {"s": size, "linewidths": 0, "rasterized": True}  # an SVG of a million dots is none
-        dots = axis.scatter(
-            places[:, 0], places[:, 1], c=np.log10(counts + 1.0), cmap="viridis", **look
-        )
+        dots = axis.scatter(xy[:, 0], xy[:, 1], c=np.log10(counts + 1.0), cmap="viridis", **look)
         axis.set_xlim(-1.04 * LARGEST, 1.04 * LARGEST)
         axis.set_ylim(-1.04 * LARGEST, 1.04 * LARGEST)
         axis.set_aspect("equal")

@@ -124,7 +124,7 @@ def features_of(state: RecommenderState) -> Features:
 
 
 def _along_a_line(scores: npt.NDArray[Any], tie_rank: npt.NDArray[np.int32]) -> Floats:
-    """The score to the right, and apart from each other by the tie order: nothing is alike."""
+    """x: the score; y: spread by the tie order, for items without similarities."""
     size = np.log1p(np.maximum(scores, 0).astype(np.float64))
     apart = (tie_rank * _GOLDEN) % 1 - 0.5
     spread = np.column_stack([size / max(float(size.max(initial=0)), 1e-9), 0.3 * apart])
@@ -151,11 +151,11 @@ def principal_plane(features: Features) -> npt.NDArray[np.float32]:
             axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
         largest = axes[np.abs(axes).argmax(axis=0), np.arange(2)]
         axes = (axes * np.where(largest < 0, -1.0, 1.0)).astype(np.float32)
-        places = np.empty((len(features.stored), 2), dtype=np.float32)
-        for begin in range(0, len(places), _ROWS_AT_ONCE):
+        xy = np.empty((len(features.stored), 2), dtype=np.float32)
+        for begin in range(0, len(xy), _ROWS_AT_ONCE):
             which = slice(begin, begin + _ROWS_AT_ONCE)
-            places[which] = (features.rows(which) - centre.astype(np.float32)) @ axes
-    return places
+            xy[which] = (features.rows(which) - centre.astype(np.float32)) @ axes
+    return xy
 
 
 _JUDGED = 500
@@ -164,7 +164,7 @@ _JUDGED_AT_ONCE = 16
 
 def kept_neighbours(
     among_items: Representation,
-    places: npt.NDArray[np.int16],
+    xy: npt.NDArray[np.int16],
     cuts: tuple[int, ...] = (10, 50),
     k: int = 10,
 ) -> dict[int, float]:
@@ -174,10 +174,10 @@ def kept_neighbours(
     most: codes have many ties, and none of them is more of a neighbour than another. On the map,
     ties go by row.
     """
-    n = len(places)
+    n = len(xy)
     k, deepest = min(k, n - 1), min(max(cuts), n - 1)
     rows = np.unique(np.linspace(0, n - 1, min(n, _JUDGED)).astype(np.int64))
-    x, y = places[:, 0].astype(np.float32), places[:, 1].astype(np.float32)
+    x, y = xy[:, 0].astype(np.float32), xy[:, 1].astype(np.float32)
     kept = dict.fromkeys(cuts, 0)
     for begin in range(0, len(rows), _JUDGED_AT_ONCE):
         some = rows[begin : begin + _JUDGED_AT_ONCE]
@@ -199,7 +199,7 @@ LARGEST = 32_767
 
 
 def layout_of(recommender: Recommender) -> str:
-    """How the places that a recommender brings along were made; "" where it has none."""
+    """How the map that is stored with a recommender was made; "" where there is none."""
     if recommender.map_xy is None:
         return ""
     return str(recommender.metadata.get("map", {}).get("layout", "unknown"))
@@ -231,26 +231,26 @@ def with_map(
             "pairs."
         )
     laid = principal_plane(features_of(recommender))
-    places = whole(laid if layout == "pca" else neighbour_layout(recommender, laid, options))
+    xy = whole(laid if layout == "pca" else neighbour_layout(recommender, laid, options))
     about: dict[str, Any] = {"layout": layout, "seed": options.seed}
     if compares:
-        kept = kept_neighbours(compared_items(recommender), places)
+        kept = kept_neighbours(compared_items(recommender), xy)
         about |= {f"kept_{cut}": round(share, 4) for cut, share in kept.items()}
-    made = replace(recommender, map_xy=places, metadata={**recommender.metadata, "map": about})
+    made = replace(recommender, map_xy=xy, metadata={**recommender.metadata, "map": about})
     if "index" in vars(recommender):
         vars(made)["index"] = recommender.index  # nothing of it has changed
     return made, about
 
 
-def whole(places: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int16]:
+def whole(xy: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int16]:
     """As whole numbers, -32767 to 32767: one scale for both axes, around the middle.
 
     >>> whole(np.array([[0.0, 1.0], [4.0, 2.0]])).tolist()
     [[-32767, -8192], [32767, 8192]]
     """
-    if not len(places):
+    if not len(xy):
         return np.zeros((0, 2), dtype=np.int16)
-    wide = places.astype(np.float64)
+    wide = xy.astype(np.float64)
     wide -= (wide.max(axis=0) + wide.min(axis=0)) / 2
     reach = float(np.abs(wide).max())
     return np.asarray(np.rint(wide / (reach or 1) * LARGEST), dtype=np.int16)

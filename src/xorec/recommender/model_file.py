@@ -95,16 +95,16 @@ def load(
     with storage.opened(path) as file:
         if key is not None:
             check_signature(file, key, threads)
-        anew = verify is not None or not has_stamp(file)
-        if anew and verify is not False:
+        check = verify is not None or not has_stamp(file)
+        if check and verify is not False:
             storage.check_digest(file, threads)
         with storage.complete(path):
-            fields = _checked_fields(file.tensors, file.metadata, values=anew)
+            fields = _checked_fields(file.tensors, file.metadata, values=check)
             learned, tie_rank = fields["representation"], fields["tie_rank"]
             tensors = _under("index.", file.tensors)
-            saved = SavedIndex(tensors, checked=not anew) if tensors and (index or anew) else None
+            saved = SavedIndex(tensors, checked=not check) if tensors and (index or check) else None
             found = saved and index_of(learned, tie_rank, saved, threads)
-        if anew and verify is not False:
+        if check and verify is not False:
             add_stamp(file)
     return make(**fields, threads=threads), found if index else None
 

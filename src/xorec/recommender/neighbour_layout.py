@@ -1,4 +1,4 @@
-"""The neighbour-preserving layout: items that are alike lie together, whatever the global axes."""
+"""The neighbour-preserving layout: similar items lie together, without global axes."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class EqualCodes(NamedTuple):
         return cls(order[starts], of_item, place)
 
     def spread(
-        self, places: npt.NDArray[Any], apart: float, widest: float = np.inf
+        self, xy: npt.NDArray[Any], apart: float, widest: float = np.inf
     ) -> npt.NDArray[np.float64]:
         """Places of all items from those of their codes: around them, `apart` from each other, or
         nearer where they would reach further than `widest`."""
         sizes = np.bincount(self.of_item)
         step = np.minimum(apart, widest / np.sqrt(sizes))[self.of_item]
         away, turn = step * np.sqrt(self.place), self.place * _TURN
-        found = places[self.of_item].astype(np.float64)
+        found = xy[self.of_item].astype(np.float64)
         found[:, 0] += away * np.cos(turn)
         found[:, 1] += away * np.sin(turn)
         return found
@@ -105,7 +105,7 @@ _LONGEST = 4.0
 _NEAR = 0.1
 
 
-class Step(NamedTuple):
+class Round(NamedTuple):
     """seed, number: key the draws of a round. length: of its steps. rest: how far linked items
     stay apart. pairs: drawn links an item; strangers: others it is pushed away from for each."""
 
@@ -120,13 +120,13 @@ class Step(NamedTuple):
 @kernel
 def move(
     graph: Any,
-    places: npt.NDArray[np.float32],
+    xy: npt.NDArray[np.float32],
     moved: npt.NDArray[np.float32],
-    step: Step,
+    step: Round,
     first: int,
     last: int,
 ) -> None:
-    """Items first .. last - 1 go from `places` to `moved`: to linked ones, away from strangers.
+    """Items first .. last - 1 go from `xy` to `moved`: to linked ones, away from strangers.
 
     The gradients are those of UMAP with w = 1 / (1 + d^2) (McInnes et al. 2018; LargeVis has the
     same): 2 w (y_j - y_i) for a link, 2 w / (0.1 + d^2) (y_i - y_j) for a stranger, each at most 4
@@ -135,17 +135,17 @@ def move(
     them where it has fewer. No item writes what another reads: the same bits for any number of
     threads.
     """
-    n, rest = len(places), np.float32(step.rest)
+    n, rest = len(xy), np.float32(step.rest)
     for i in range(first, last):
         begin, count = graph.indptr[i], graph.indptr[i + 1] - graph.indptr[i]
         key = stream(step.seed, step.number, i)
-        x, y = places[i, 0], places[i, 1]
+        x, y = xy[i, 0], xy[i, 1]
         dx, dy = np.float32(0), np.float32(0)
         drawn = min(count, step.pairs)
         for at in range(drawn):
             place = at if count <= step.pairs else below(draw(key, at), count)
             j = graph.linked[begin + place]
-            ax, ay = places[j, 0] - x, places[j, 1] - y
+            ax, ay = xy[j, 0] - x, xy[j, 1] - y
             squared = ax * ax + ay * ay
             pull = np.float32(2) / (np.float32(1) + squared)
             if squared < rest * rest:
@@ -154,7 +154,7 @@ def move(
             dy += min(max(pull * ay, np.float32(-_LONGEST)), np.float32(_LONGEST))
         for at in range(drawn * step.strangers):
             j = below(draw(key, step.pairs + at), n)
-            ax, ay = x - places[j, 0], y - places[j, 1]
+            ax, ay = x - xy[j, 0], y - xy[j, 1]
             squared = ax * ax + ay * ay
             push = np.float32(2) / ((np.float32(_NEAR) + squared) * (np.float32(1) + squared))
             dx += min(max(push * ax, np.float32(-_LONGEST)), np.float32(_LONGEST))
@@ -179,7 +179,7 @@ def neighbour_layout(
     recommender: Recommender, start: npt.NDArray[np.float32], options: RunOptions
 ) -> npt.NDArray[np.float64]:
     """Places (m, 2) of all items, from exact neighbours: by Hamming distance where there are codes,
-    where items of equal codes are one node and lie close around its place."""
+    where items of equal codes are one node and lie close around it."""
     coded = item_codes(recommender)
     if coded is None:
         rows, compared = np.arange(len(start)), recommender.item_neighbours
@@ -219,15 +219,15 @@ def laid_out(
     rest: how far apart linked ones stay. Random numbers are keyed by seed, round and node: the same
     bits for any number of threads.
     """
-    places = _spread(start, options.seed)
-    moved = np.empty_like(places)
+    xy = _spread(start, options.seed)
+    moved = np.empty_like(xy)
     with options.thread_pool() as pool, options.progress.task("layout", rounds) as task:
         for number in range(rounds):
-            step = Step(options.seed, number, 1 - number / rounds, rest, _PAIRS, _STRANGERS)
-            pool.map_ranges(len(places), partial(move, graph, places, moved, step))
-            places, moved = moved, places
+            step = Round(options.seed, number, 1 - number / rounds, rest, _PAIRS, _STRANGERS)
+            pool.map_ranges(len(xy), partial(move, graph, xy, moved, step))
+            xy, moved = moved, xy
             task.advance()
-    return places
+    return xy
 
 
 def _spread(start: npt.NDArray[np.float32], seed: int) -> npt.NDArray[np.float32]:

@@ -2,7 +2,7 @@
 
 Users and items that are new get rows at the end; ids keep the rows they have. The model then
 refreshes the users who got pairs and the items that are mostly new, the rest stays as it is. On a
-map, known items stay where they are, and new ones come to the item most alike.
+map, known items stay where they are, and new ones get the xy of the most similar item.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _AT_ONCE = 64
 
 
 def carry_map(before: State, after: State) -> State:
-    """`after`, whose first rows are the items of `before`, with the places of `before`."""
+    """`after`, whose first rows are the items of `before`, on the map of `before`."""
     if before.map_xy is None:
         return after
     known, total = len(before.item_ids), len(after.item_ids)
-    places = np.zeros((total, 2), dtype=np.int16)
-    places[:known] = before.map_xy
+    xy = np.zeros((total, 2), dtype=np.int16)
+    xy[:known] = before.map_xy
     if total > known and after.representation.compares_items:
         among = compared_items(after)
         for begin in range(known, total, _AT_ONCE):
             rows = np.arange(begin, min(total, begin + _AT_ONCE))
             likeness = among.score(among.queries(rows))[:, :known]
-            places[rows] = places[likeness.argmax(axis=1)]
+            xy[rows] = xy[likeness.argmax(axis=1)]
     said = before.metadata.get("map", {})
     about = {"layout": said.get("layout", "unknown"), "seed": said.get("seed", 0)}
-    return replace(after, map_xy=places, metadata={**after.metadata, "map": about})
+    return replace(after, map_xy=xy, metadata={**after.metadata, "map": about})
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ def _joined(first: Text, second: Text) -> Text:
 def without_users(state: State, users: Iterable[Hashable]) -> State:
     """The same without these users: their ids, histories, codes and vectors are gone.
 
-    What items have learned from them stays. Ids that are not there are passed over; somebody has
-    to be left.
+    What items have learned from them stays. Unknown ids are skipped. At least one user must
+    remain.
 
     >>> from xorec.testing.examples import shop
     >>> len(without_users(shop(), ["ann", "nobody"]).user_ids)

@@ -52,19 +52,19 @@ class Representation(ABC):
         """Scores of every item for each query: float32 (queries, n_items), C order."""
 
     def among_items(self) -> Representation:
-        """The representation with items as its users: it scores how alike items are."""
+        """The representation with items as its users: it scores the similarity of items."""
         raise OptionError("this model does not compare items: take one that learns from pairs.")
 
     def among_users(self) -> Representation:
-        """The representation with users as its items: it scores how alike users are."""
+        """The representation with users as its items: it scores the similarity of users."""
         raise OptionError("this model does not compare users: take one with vectors or codes.")
 
     def similar(self, items: Rows) -> Scores:
-        """How alike each of `items` is to every item: float32 (len(items), n_items)."""
+        """Similarity of each of `items` to every item: float32 (len(items), n_items)."""
         return self.among_items().scores(items)
 
     def likeness(self, items: Rows, item: int) -> Scores:
-        """How alike each of `items` is to one item: float32 (len(items),)."""
+        """Similarity of each of `items` to one item: float32 (len(items),)."""
         row: Scores = self.similar(np.array([item]))[0]
         return row[items]
 

@@ -114,11 +114,11 @@ class Distances(_FloatRows):
         return np.minimum(scores, np.float32(0), out=scores)
 
     def among_items(self) -> Distances:
-        """Items near each other are alike."""
+        """Items near each other are similar."""
         return Distances(self.item_vectors, self.item_vectors)
 
     def among_users(self) -> Distances:
-        """Users near each other are alike."""
+        """Users near each other are similar."""
         return Distances(self.user_vectors, self.user_vectors)
 
     score_description = "minus the squared distance between the user's and the item's vector"

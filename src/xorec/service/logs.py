@@ -1,6 +1,6 @@
-"""Logs: lines on standard error; the access log, a JSON line a request, without ids or keys.
+"""Logs: lines on standard error; the access log, a JSON line a request, with no user, item or key.
 
-The access log is written by a thread of its own: a request leaves its figures in a list.
+A thread of its own writes the access log: a request only appends a tuple to a queue.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from xorec.service.http.exchange import Request
 
 
 def log_to_stderr(level: str, worker: int = 0) -> None:
-    """Show what the library and the service have to say; asyncio only what is an error.
+    """Log xorec to standard error, and the errors of asyncio.
 
-    A forked worker replaces what its parent had set up.
+    Replaces the handlers: a forked worker has those of its parent.
     """
     lines = logging.Formatter(
         f"%(asctime)sZ %(levelname)s w{worker} %(message)s", datefmt="%Y-%m-%dT%H:%M:%S"
@@ -39,29 +39,29 @@ def log_to_stderr(level: str, worker: int = 0) -> None:
     other.propagate = False
 
 
-MOST = 100_000
-"""Lines that may wait: beyond, they are dropped and counted."""
+_MOST_WAITING = 100_000
+"""Entries in the queue; further ones are dropped and counted."""
 _PAUSE = 0.2
-_NAMES = ("time", "request_id", "method", "path", "status", "took_us", "bytes", "client")
+_FIELDS = ("time", "request_id", "method", "path", "status", "took_us", "bytes", "client")
 Entry = tuple[float, str, str, str, int, int, int, str]
-"""Of a request, by _NAMES."""
+"""One request: the values of _FIELDS, in order."""
 
 
 class AccessLog:
-    """Writes to a file, or to standard output ("-")."""
+    """Appends to a file, or to standard output ("-")."""
 
     def __init__(self, target: str) -> None:
         self._target = target
         self._waiting: deque[Entry] = deque()
         self._dropped = 0
         self._ending = threading.Event()
-        self._file = sys.stdout.buffer if target == "-" else _opened(Path(target))
+        self._file = sys.stdout.buffer if target == "-" else _open_log(Path(target))
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
 
     def add(self, request: Request, path: str, status: int, took_us: int, nbytes: int) -> None:
-        """Note a request. path: of its route, never what the client wrote."""
-        if len(self._waiting) >= MOST:
+        """Queue a line. path: of the route, never what the client sent."""
+        if len(self._waiting) >= _MOST_WAITING:
             self._dropped += 1
             return
         method = request.method if path != "unmatched" else "-"
@@ -83,7 +83,7 @@ class AccessLog:
     def _write(self) -> None:
         waiting, lines = self._waiting, []
         while waiting:
-            lines.append(_line(waiting.popleft()))
+            lines.append(_json_line(waiting.popleft()))
         if self._dropped:
             lines.append(json.dumps({"dropped": self._dropped}))
             self._dropped = 0
@@ -95,14 +95,14 @@ class AccessLog:
                 logger.error("cannot write the access log %s: %s", self._target, error.strerror)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_log(path: Path) -> BinaryIO:
     try:
         return path.open("ab")
     except OSError as error:
         raise OptionError(f"cannot write the access log {path}: {error.strerror}.") from None
 
 
-def _line(entry: Entry) -> str:
+def _json_line(entry: Entry) -> str:
     moment = datetime.fromtimestamp(entry[0], UTC).isoformat(timespec="milliseconds")
     when = moment.replace("+00:00", "Z")
-    return json.dumps({**dict(zip(_NAMES, entry, strict=True)), "time": when})
+    return json.dumps({**dict(zip(_FIELDS, entry, strict=True)), "time": when})

@@ -56,8 +56,8 @@ Json = dict[str, Any]
 class Activity:
     """The counters of one worker; `report` adds up those of all.
 
-    took: nanoseconds of a request times 8 plus its class of status, put in by whoever answers: all
-    that a request costs here is that one number.
+    took: nanoseconds of a request times 8 plus its class of status, appended by the
+    thread that answers: one number is all that a request costs here.
     """
 
     def __init__(self, worker: int = 0, folder: Path | None = None) -> None:
@@ -260,7 +260,7 @@ class Metrics:
             "xorec_group_events", "Events of a commit.", buckets=_SIZES, registry=registry
         )
         self.sequence = Gauge(
-            "xorec_sequence", "Last place in the log.", registry=registry, multiprocess_mode="max"
+            "xorec_sequence", "Last seq in the log.", registry=registry, multiprocess_mode="max"
         )
         self.in_flight = Gauge(
             "xorec_requests_in_flight",

@@ -44,7 +44,7 @@ class Service:
     cursors: ListCursors = field(default_factory=ListCursors)
     comparisons: Comparisons = field(default_factory=Comparisons)
     events_counted: tuple[int, int, float] = (-1, 0, 0.0)
-    """The place of the log at which its events were counted, how many, and when to count anew."""
+    """The log position at which events were counted, how many, and when to count again."""
     hand_on: Callable[[Exposure], None] = lambda exposure: None
 
     @property
@@ -67,7 +67,7 @@ class Service:
         return None
 
     async def log_has(self, seq: int) -> bool:
-        """Whether the log has such a place: another machine may have given it just now."""
+        """Whether the log has such a seq: another machine may have given it just now."""
         if seq <= self.sequence.value:
             return True
         if not self.shares_log:
@@ -76,7 +76,7 @@ class Service:
         return seq <= await loop.run_in_executor(None, self.reader.last_seq)
 
     async def reach(self, seq: int) -> bool:
-        """Whether everything up to a place that the log has is known, after a wait if need be."""
+        """Whether everything up to a seq that the log has is known, after a wait if need be."""
         seconds = self.config.limits.wait_seconds
         if self.follower is not None and self.shares_log:
             return await self.follower.reach(seq, seconds)

@@ -16,7 +16,7 @@ from xorec.core.printable import did_you_mean, quoted
 from xorec.service.config import Config
 
 PREFIX = "XOREC_SERVE__"
-Place = tuple[str, ...]
+KeyPath = tuple[str, ...]
 _OPEN = ("models",)
 """Tables whose names are the operator's own."""
 
@@ -26,7 +26,7 @@ class Configured:
     """The settings in force, and where each value that is no default came from."""
 
     config: Config
-    sources: Mapping[Place, str]
+    sources: Mapping[KeyPath, str]
 
 
 def configure(
@@ -41,8 +41,8 @@ def configure(
     (50, 9000, 'XOREC_SERVE__LIMITS__K')
     """
     values: dict[str, Any] = {}
-    sources: dict[Place, str] = {}
-    for place, value, source in (
+    sources: dict[KeyPath, str] = {}
+    for key, value, source in (
         *(() if file is None else _from_file(file)),
         *_from_environment(environment),
         *(((name,), value, "the command line") for name, value in flags.items()),
@@ -50,17 +50,17 @@ def configure(
         if value is None:
             continue
         table = values
-        for name in place[:-1]:
+        for name in key[:-1]:
             table = table.setdefault(name, {})
-        table[place[-1]] = value
-        sources[place] = source
+        table[key[-1]] = value
+        sources[key] = source
     try:
         return Configured(Config.model_validate(values), sources)
     except ValidationError as error:
         raise OptionError(_line(error, sources)) from None
 
 
-def _from_file(path: Path) -> Iterator[tuple[Place, Any, str]]:
+def _from_file(path: Path) -> Iterator[tuple[KeyPath, Any, str]]:
     try:
         with path.open("rb") as file:
             content = tomllib.load(file)
@@ -68,29 +68,29 @@ def _from_file(path: Path) -> Iterator[tuple[Place, Any, str]]:
         raise OptionError(f"cannot read the settings in {path}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OptionError(f"the settings in {path} are no TOML: {error}.") from None
-    for place, value in _leaves(content):
-        _check_name(place, f"{path}", ".".join)
-        if place[0] in ("model", "data", *_OPEN) and isinstance(value, str):
+    for key, value in _leaves(content):
+        _check_name(key, f"{path}", ".".join)
+        if key[0] in ("model", "data", *_OPEN) and isinstance(value, str):
             value = str(path.parent / value)
-        yield place, value, str(path)
+        yield key, value, str(path)
 
 
-def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[Place, Any, str]]:
+def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[KeyPath, Any, str]]:
     for name, text in environment.items():
         if name.upper().startswith(PREFIX):
             parts = name[len(PREFIX) :].split("__")
-            place = tuple(
+            key = tuple(
                 part if at and parts[0].upper() == "MODELS" else part.lower()
                 for at, part in enumerate(parts)
             )
-            _check_name(place, "the environment", _variable)
-            if place[0] in ("keys", "hosts"):  # may be several, with commas
-                yield place, [part.strip() for part in text.split(",") if part.strip()], name
+            _check_name(key, "the environment", _variable)
+            if key[0] in ("keys", "hosts"):  # may be several, with commas
+                yield key, [part.strip() for part in text.split(",") if part.strip()], name
             else:
-                yield place, text, name
+                yield key, text, name
 
 
-def _leaves(table: Mapping[str, Any], above: Place = ()) -> Iterator[tuple[Place, Any]]:
+def _leaves(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, (*above, name))
@@ -98,32 +98,32 @@ def _leaves(table: Mapping[str, Any], above: Place = ()) -> Iterator[tuple[Place
             yield (*above, name), value
 
 
-def _check_name(place: Place, source: str, spelled: Any) -> None:
-    """Refuse a name that there is not, with the one that may have been meant."""
+def _check_name(key: KeyPath, source: str, spelled: Any) -> None:
+    """Refuse an unknown name, with the one that may have been meant."""
     known = _all_names()
-    if place in known or (place[0] in _OPEN and len(place) == 2):
+    if key in known or (key[0] in _OPEN and len(key) == 2):
         return
-    if any(part.startswith("shard") for part in place):
+    if any(part.startswith("shard") for part in key):
         raise OptionError(
-            f"{source} has {quoted(spelled(place))}: shards are gone. One machine searches a "
+            f"{source} has {quoted(spelled(key))}: shards are gone. One machine searches a "
             "billion 64-bit codes (8 GB); beyond that docs/scale.md says what to take."
         )
     names = {spelled(one): one for one in known}
-    hint = did_you_mean(spelled(place), names)
-    raise OptionError(f"{source} has a setting {quoted(spelled(place))} that there is not.{hint}")
+    hint = did_you_mean(spelled(key), names)
+    raise OptionError(f"{source}: unknown setting {quoted(spelled(key))}.{hint}")
 
 
-def _variable(place: Place) -> str:
+def _variable(key: KeyPath) -> str:
     """The variable of a setting.
 
     >>> _variable(("limits", "k"))
     'XOREC_SERVE__LIMITS__K'
     """
-    return PREFIX + "__".join(place).upper()
+    return PREFIX + "__".join(key).upper()
 
 
-def _all_names(model: type[BaseModel] = Config, above: Place = ()) -> list[Place]:
-    names: list[Place] = []
+def _all_names(model: type[BaseModel] = Config, above: KeyPath = ()) -> list[KeyPath]:
+    names: list[KeyPath] = []
     for name, field in model.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -133,17 +133,17 @@ def _all_names(model: type[BaseModel] = Config, above: Place = ()) -> list[Place
     return names
 
 
-def _line(error: ValidationError, sources: Mapping[Place, str]) -> str:
+def _line(error: ValidationError, sources: Mapping[KeyPath, str]) -> str:
     """One line for the first setting that was refused; never the value of a key or an address."""
     first = error.errors(include_url=False)[0]
-    place = tuple(str(part) for part in first["loc"])
+    key = tuple(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ").rstrip(".")
-    if not place:
+    if not key:
         return f"{message}."
-    source = next((sources[place[:n]] for n in (3, 2, 1) if place[:n] in sources), "the defaults")
-    shown = "set" if place[0] in ("keys", "events") else quoted(first["input"])
+    source = next((sources[key[:n]] for n in (3, 2, 1) if key[:n] in sources), "the defaults")
+    shown = "set" if key[0] in ("keys", "events") else quoted(first["input"])
     message = message[:1].lower() + message[1:]
-    return f"{'.'.join(place)} is {shown} ({source}): {message}."
+    return f"{'.'.join(key)} is {shown} ({source}): {message}."
 
 
 MASK = "********"
@@ -160,7 +160,7 @@ def config_text(made: Configured) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def _lines(made: Configured, table: BaseModel, above: Place) -> Iterator[str]:
+def _lines(made: Configured, table: BaseModel, above: KeyPath) -> Iterator[str]:
     tables: list[tuple[str, Any]] = []
     for name in type(table).model_fields:
         value = getattr(table, name)
@@ -178,12 +178,12 @@ def _lines(made: Configured, table: BaseModel, above: Place) -> Iterator[str]:
                 yield _toml_line(made, (*above, name, key), one)
 
 
-def _toml_line(made: Configured, place: Place, value: Any) -> str:
-    name = place[-1] if place[-1].replace("_", "").replace("-", "").isalnum() else None
-    source = made.sources.get(place, "default")
-    if place == ("events",):
-        value = str(made.config.events_address)  # it is of use without its password
-    return f"{name or json.dumps(place[-1])} = {_toml(value)}  # {source}"
+def _toml_line(made: Configured, key: KeyPath, value: Any) -> str:
+    name = key[-1] if key[-1].replace("_", "").replace("-", "").isalnum() else None
+    source = made.sources.get(key, "default")
+    if key == ("events",):
+        value = str(made.config.events_address)  # it is useful without its password
+    return f"{name or json.dumps(key[-1])} = {_toml(value)}  # {source}"
 
 
 def _toml(value: Any) -> str:

@@ -1,1 +1,1 @@
-"""Codes, lists and what ranks them in databases and files: `xorec export`, and asking there."""
+"""Codes, lists and scores in databases and files: `xorec export`, and queries there."""

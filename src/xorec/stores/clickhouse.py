@@ -83,7 +83,7 @@ class ClickhouseStore(SqlStore):
             if error.code == _UNKNOWN_TABLE and not self._writes and self._token:
                 vars(self).pop("about", None)
                 raise StoreError(
-                    f"{self.address} was exported to anew in this moment: ask again."
+                    f"{self.address} was exported to again just now: ask again."
                 ) from None
             raise
 

@@ -1,5 +1,5 @@
-"""A client of the little shop's service, for the examples in docstrings: its answers are written
-here, so that an example takes no time and always says the same."""
+"""A client for the examples in docstrings, without a service: its canned answers are those of the
+little shop of `testing.examples`, so that an example takes no time and always says the same."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "readyz": {},
     "export": _EVENT,
 }
-"""By path, and method where that matters."""
+"""By path under /v1, after the method where that matters."""
 
 
 def example_client() -> Client:

@@ -11,7 +11,7 @@ from typing import Any
 from xorec.recommender.recommender import Recommender
 from xorec.service.api.health import all_routes
 from xorec.service.config import Config
-from xorec.service.http.app import App, Health
+from xorec.service.http.app import App, WorkerHealth
 from xorec.service.metrics import Metrics
 from xorec.service.processes.start import Started, start_writer
 
@@ -58,7 +58,7 @@ def started(
     settings = Config(
         model=files.pop("default"), models=files, data=folder / "serve", port=0, **config
     )
-    metrics, health = Metrics(), Health("ready")
+    metrics, health = Metrics(), WorkerHealth("ready")
     started = start_writer(settings, metrics)
     app = App(settings, all_routes(health, metrics), health, metrics)
     app.service = started.service

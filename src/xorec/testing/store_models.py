@@ -66,7 +66,7 @@ def recommender_of(
         has = learned.weights.history.toarray() != 0
     indptr = np.concatenate([[0], np.cumsum(has.sum(axis=1))]).astype(np.int64)
     item_ids = Ids.of(range(1000, 1000 + learned.n_items) if items is None else items)
-    prior = has.sum(axis=0) // 4  # many items are equally popular
+    counts = has.sum(axis=0) // 4  # many items are equally popular
     labels = Text.pack(["tea 🍵", '"; DROP TABLE', "rest"])
     of_items = np.arange(learned.n_items + 1, dtype=np.int64)
     codes = learned.codes if isinstance(learned, TwoStage) else learned
@@ -75,8 +75,8 @@ def recommender_of(
         user_ids=Ids.of(range(learned.n_users) if users is None else users),
         item_ids=item_ids,
         seen=(indptr, np.nonzero(has)[1].astype(np.int32)),
-        item_counts=prior.astype(np.int64),
-        tie_rank=tie_rank(item_ids, prior),
+        item_counts=counts.astype(np.int64),
+        tie_rank=tie_rank(item_ids, counts),
         names=None if names is None else Text.pack(names),
         categories=Categories(labels, of_items, (of_items[:-1] % 3).astype(np.int32))
         if categories

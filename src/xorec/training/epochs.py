@@ -60,7 +60,7 @@ class Checkpoint:
         if progress.pop("fingerprint") != self.fingerprint:
             raise XorecError(
                 f"{self.path} belongs to another run (other data, model, settings or seed): "
-                "delete it, or run without --resume to start anew."
+                "delete it, or run without --resume to start again."
             )
         for name in state.arrays:
             state.arrays[name] = tensors[f"arrays.{name}"]
@@ -100,7 +100,7 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
             return {name: file.get_tensor(name) for name in names}, progress
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise XorecError(
-            f"{path} is not a checkpoint that can be read ({error}): delete it and start anew."
+            f"{path} is not a checkpoint that can be read ({error}): delete it and start again."
         ) from None
 
 

@@ -1,11 +1,11 @@
-"""The two terms of a triplet's loss, as functions of one of its codes.
+"""The two terms of a triplet's loss, x (pairwise) and y (scale), as functions of one code.
 
 Each term of the loss (the form "triplet") is l(t), and t is linear in any one code z of its
 triplet: t = w.z + s. `discrete.bounds` has the quadratic bound that follows.
 
-`gamma` is tan(beta), the root of what the formulas square; `docs/method.md` lists equations,
-functions and tests. `logistic_loss_of`, `sigmoid_of` and `curvature_of` are compiled into the
-caller, in the type of the argument; with fast arithmetic they make no infinity or NaN.
+`gamma` is tan(beta), not its square; `docs/method.md` lists equations, functions and tests.
+`curvature_of` takes a number and is compiled into the calling kernel, in the number's type;
+`logistic_loss` takes an array. With fast arithmetic neither makes an infinity or NaN.
 """
 
 from __future__ import annotations
@@ -37,24 +37,8 @@ SERIES_BELOW = 2e-3
 
 
 @inlined
-def logistic_loss_of(t: Any) -> Any:
-    """l(t) = log(1 + e^t)."""
-    zero = type(t)(0)
-    return max(t, zero) + np.log1p(np.exp(-abs(t)))
-
-
-@inlined
-def sigmoid_of(t: Any) -> Any:
-    """sigma(t) = 1 / (1 + e^-t)."""
-    one = type(t)(1)
-    small = np.exp(-abs(t))
-    large = one / (one + small)
-    return large if t >= 0 else small * large
-
-
-@inlined
 def curvature_of(xi: Any) -> Any:
-    """p(xi) = tanh(|xi|/2) / (4 |xi|), p(0) = 1/8."""
+    """p(xi) = tanh(|xi|/2) / (4 |xi|), p(0) = 1/8: the factor of t^2 in the bound of l."""
     real = type(xi)
     half = real(0.5) * abs(xi)
     if half < real(0.5 * SERIES_BELOW):

@@ -16,7 +16,7 @@ from tests.support.same_data import assert_same_data
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.data.prepare import prepare
-from xorec.engines.pairs import Filters
+from xorec.engines.pairs import PairFilters
 from xorec.engines.registry import load_on
 from xorec.engines.spark import tables
 from xorec.engines.spark.engine import SparkEngine
@@ -71,7 +71,7 @@ def test_csv_in_stretches_and_the_core(engine: SparkEngine, tmp_path: Path) -> N
     path = tmp_path / "orders.csv"
     PAIRS.write_csv(path, include_header=False)
     filters: dict[str, Any] = {"min_rating": 2, "core": 8}
-    found = read_with_spark(engine, path, filters=Filters(**filters))
+    found = read_with_spark(engine, path, filters=PairFilters(**filters))
     assert_same_data(found, prepare(xorec.read(path), **filters))
     assert found.n_pairs < ROWS * 0.8
 
@@ -97,7 +97,7 @@ def test_a_folder_with_a_split_and_item_names(engine: SparkEngine, tmp_path: Pat
     PAIRS[1500:].write_csv(tmp_path / "test.csv")
     names = pl.DataFrame({"item": np.arange(90), "title": [f"Tea {n}" for n in range(90)]})
     names.write_csv(tmp_path / "items.csv")
-    found = read_with_spark(engine, tmp_path, filters=Filters(core=9))
+    found = read_with_spark(engine, tmp_path, filters=PairFilters(core=9))
     expected = prepare(xorec.read(tmp_path), core=9)
     assert_same_data(found, expected)
     assert found.names is not None

@@ -18,10 +18,10 @@ from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import choose_columns
-from xorec.data.io.data_file import DataFile, Layout, Limits
+from xorec.data.io.data_file import DataFile, FileLimits, Layout
 from xorec.data.io.encode import Weighing
 from xorec.data.io.registry import format_of
-from xorec.engines.pairs import Filters, to_interactions
+from xorec.engines.pairs import PairFilters, to_interactions
 from xorec.engines.spark.blocks import unpack
 from xorec.engines.spark.reading import checked_rows
 from xorec.engines.spark.row_tasks import FILE, LINE, START, ReadBlocks, open_text
@@ -57,8 +57,8 @@ def read_in_pieces(
     wanted = {role: options.get(f"{role}_column") for role in ROLES}
     named = tuple(name for name in wanted.values() if name)
     layout = Layout(options.get("separator"), options.get("has_header"), named)
-    kind = format_of(DataFile(path, Limits(), layout, content), options.get("format"))
-    rules, text = open_text(str(path), content, kind.name, layout, Limits())
+    kind = format_of(DataFile(path, FileLimits(), layout, content), options.get("format"))
+    rules, text = open_text(str(path), content, kind.name, layout, FileLimits())
     columns = choose_columns(rules.columns, wanted, rules.name, rules.positions)
     task = ReadBlocks(str(path), columns, (77,), rows, text=text)
     lines = [line + b"\n" for line in content.split(b"\n")]
@@ -70,7 +70,7 @@ def read_in_pieces(
     by_repeats = options.get("weight_column") == "repeats"
     found = checked_rows(facts, blocks, rules, columns)
     weighing = Weighing(by_repeats=by_repeats)
-    return to_interactions(LocalEngine(1), found, weighing, Filters(), block_rows=rows)
+    return to_interactions(LocalEngine(1), found, weighing, PairFilters(), block_rows=rows)
 
 
 def lines_of(pattern: str, count: int = 40, header: str = "") -> str:
@@ -186,7 +186,7 @@ def test_lists_of_items_are_refused(tmp_path: Path) -> None:
 def test_a_file_with_other_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("user,item\n1,2\n")
-    rules, text = open_text(str(path), b"item,user\n5,6\n", "csv", Layout(), Limits())
+    rules, text = open_text(str(path), b"item,user\n5,6\n", "csv", Layout(), FileLimits())
     columns = choose_columns(rules.columns, {}, rules.name, ())
     lines = [b"user,item\n", b"1,2\n"]
     (made,) = ReadBlocks(str(path), columns, (77,), 9, text=text)(batches_of(lines, (), set()))

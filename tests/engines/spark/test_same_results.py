@@ -21,7 +21,7 @@ from xorec.evaluation import rankings
 from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun
-from xorec.lab.reproduce.plan import Source, make_plan
+from xorec.lab.reproduce.plan import DataSpec, make_plan
 from xorec.lab.reproduce.question import reproduce
 from xorec.models import model_class
 from xorec.models.base import Model
@@ -156,7 +156,7 @@ def test_an_experiment_has_the_same_results(spark: SparkEngine, tmp_path: Path) 
     found = []
     for name, options in (("a", RunOptions(threads=1)), ("b", RunOptions(engine=spark))):
         cache = Cache(tmp_path / name)
-        dataset = DatasetRun(Source(path="planted"), PARTS, plan, cache, options)
+        dataset = DatasetRun(DataSpec(path="planted"), PARTS, plan, cache, options)
         reproduce(plan, [dataset], cache, options)
         kept = sorted(cache.folder.glob("*.json"))
         found.append({path.name: timeless(json.loads(path.read_text())) for path in kept})

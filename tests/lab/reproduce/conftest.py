@@ -15,7 +15,7 @@ from xorec.data.split import split
 from xorec.data.text import Text
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun
-from xorec.lab.reproduce.plan import Plan, Source, make_plan
+from xorec.lab.reproduce.plan import DataSpec, Plan, make_plan
 from xorec.testing.data import planted
 
 MakeDataset = Callable[..., DatasetRun]
@@ -56,6 +56,6 @@ def make_dataset(tmp_path: Path) -> MakeDataset:
         data = with_categories(planted(150, 80, per_user=12))
         parts = split(data, validation=plan.validation, test=plan.test, seed=plan.seed)
         options = RunOptions(threads=1)
-        return DatasetRun(Source(path="planted"), parts, plan, Cache(tmp_path / "cache"), options)
+        return DatasetRun(DataSpec(path="planted"), parts, plan, Cache(tmp_path / "cache"), options)
 
     return make

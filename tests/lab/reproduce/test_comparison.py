@@ -7,7 +7,7 @@ import pytest
 
 from xorec.lab.reproduce.cache import Result
 from xorec.lab.reproduce.comparison import Comparison, best_of_all
-from xorec.lab.reproduce.plan import Plan, Source
+from xorec.lab.reproduce.plan import DataSpec, Plan
 from xorec.lab.reproduce.rq1_hashing import Hashing
 from xorec.lab.reproduce.sections import Verdict
 
@@ -20,7 +20,7 @@ class PlantedDataset:
     """Answers with planted figures: {method (and length): NDCG@10, NDCG@50, HR@10 of each seed}."""
 
     name, main_metric = "set", "ndcg@10"
-    source = Source(path="x/amazon-cds")
+    source = DataSpec(path="x/amazon-cds")
 
     def __init__(
         self, figures: dict[str, list[tuple[float, float, float]]], bits: tuple[int, ...] = (20,)

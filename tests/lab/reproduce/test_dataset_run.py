@@ -14,7 +14,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun, bits_of, evaluation_of
 from xorec.lab.reproduce.outputs import choices
-from xorec.lab.reproduce.plan import Choice, Source
+from xorec.lab.reproduce.plan import DataSpec, Winner
 from xorec.models import model_class
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.codes import Codes, MaskedCodes
@@ -75,7 +75,7 @@ def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> No
     assert not list(dataset.cache.folder.glob("*.checkpoint*"))
 
 
-def with_chosen(dataset: DatasetRun, *chosen: Choice) -> DatasetRun:
+def with_chosen(dataset: DatasetRun, *chosen: Winner) -> DatasetRun:
     """The same data set in a run that has these choices of an earlier one."""
     plan = dataset.plan.model_copy(update={"chosen": chosen})
     return DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
@@ -145,7 +145,7 @@ def test_a_data_set_is_split_by_the_first_seed(tmp_path: Path) -> None:
     rows = [f"{user},{item}" for user in range(30) for item in range(user % 5, 40, 5)]
     path.write_text("user,item\n" + "\n".join(rows) + "\n")
     plan = small_plan(seeds=(4, 5), test=0.3, validation=0.2)
-    found = DatasetRun.open(Source(path=str(path)), plan, Cache(tmp_path / "c"), RunOptions())
+    found = DatasetRun.open(DataSpec(path=str(path)), plan, Cache(tmp_path / "c"), RunOptions())
     parts = split(load_data(str(path)), test=0.3, validation=0.2, seed=4)
     assert parts.validation is not None
     assert found._digests == [part.digest() for part in (parts.train, parts.validation, parts.test)]

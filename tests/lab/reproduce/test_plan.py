@@ -10,8 +10,8 @@ from xorec.lab.reproduce.paper import CONTINUOUS, HASHING, HR, hit_rate, set_of
 from xorec.lab.reproduce.plan import (
     QUICK,
     QUICK_EPOCHS,
+    DataSpec,
     Plan,
-    Source,
     label_of,
     make_plan,
     method_of,
@@ -24,7 +24,7 @@ def test_json_and_back() -> None:
         data=[{"path": "a/b.csv", "core": 5}], settings={"bpr": {"epochs": 3}}, **QUICK
     )
     assert make_plan(**json.loads(json.dumps(plan.model_dump()))) == plan
-    assert (plan.data[0].name, Source(path="x/amazon-cds").name) == ("b.csv-5core", "amazon-cds")
+    assert (plan.data[0].name, DataSpec(path="x/amazon-cds").name) == ("b.csv-5core", "amazon-cds")
 
 
 @pytest.mark.parametrize(

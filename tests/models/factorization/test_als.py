@@ -13,7 +13,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate
-from xorec.models.factorization.als import ALS, Side
+from xorec.models.factorization.als import ALS, ALSPairs
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted, weighted
 from xorec.testing.models import EpochModelTests
@@ -26,11 +26,11 @@ class TestALS(EpochModelTests):
     settings = {"dimensions": 16}  # noqa: RUF012
 
 
-def solve_all(side: Side, vectors: Any, others: Any) -> float:
+def solve_all(side: ALSPairs, vectors: Any, others: Any) -> float:
     return side.solve_all(vectors, others, LocalEngine(2), side.blocks(), ThreadPool(1))
 
 
-def sides(data: Interactions, **settings: float) -> tuple[Side, Side]:
+def sides(data: Interactions, **settings: float) -> tuple[ALSPairs, ALSPairs]:
     return ALS(**{**SETTINGS, **settings})._sides(data)
 
 

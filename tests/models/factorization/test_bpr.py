@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.steps import differences, random_triplets, take_step
-from xorec.models.factorization.bpr import BPR, BPRStep, StepSize, Table
+from xorec.models.factorization.bpr import BPR, BPRStep, Factors, StepSize
 from xorec.testing.models import EpochModelTests
 from xorec.training.passes import Triplets
 
@@ -38,7 +38,7 @@ def test_the_two_steps_equal_a_plain_loop(parts: int) -> None:
         )
         for k, j in js:
             expected_items[j] += rate * (-pulls[p, k] * expected_users[u] - reg * expected_items[j])
-    step = BPRStep(Table(users), Table(items), StepSize(np.float32(rate), np.float32(reg)))
+    step = BPRStep(Factors(users), Factors(items), StepSize(np.float32(rate), np.float32(reg)))
     pull, losses = take_step(step, triplets, parts).kept
     np.testing.assert_allclose(pull, pulls, atol=1e-5)
     np.testing.assert_allclose(losses, -np.log1p(-pulls).sum(axis=1), rtol=1e-4, atol=1e-5)
@@ -58,7 +58,7 @@ def test_the_step_follows_the_gradient_of_the_loss() -> None:
         return float(np.log1p(np.exp(-x)) + reg / 2 * norms)
 
     users32, items32 = user.astype(np.float32)[None].copy(), items.astype(np.float32)
-    step = BPRStep(Table(users32), Table(items32), StepSize(np.float32(rate), np.float32(reg)))
+    step = BPRStep(Factors(users32), Factors(items32), StepSize(np.float32(rate), np.float32(reg)))
     triplets = Triplets(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones((1, 1), np.int32))
     users32 = step.step_users(triplets).rows.vectors
     np.testing.assert_allclose((user - users32[0]) / rate, differences(objective, user), atol=1e-3)

@@ -13,7 +13,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.hashing.factored_kernels import (
     Entities,
-    Rule,
+    RowRule,
     Side,
     Sides,
     by_other,
@@ -32,8 +32,8 @@ def pairs_of(side: Side, row: int) -> np.ndarray:
     return side.pairs[side.starts[row] : side.starts[row + 1]]
 
 
-def rule(passes: int, ridge: float = 0.0, real: bool = False) -> Rule:
-    return Rule(np.float32(HIGH), np.float32(LOW), np.float32(ridge), passes, real)
+def rule(passes: int, ridge: float = 0.0, real: bool = False) -> RowRule:
+    return RowRule(np.float32(HIGH), np.float32(LOW), np.float32(ridge), passes, real)
 
 
 def entities(rng: np.random.Generator, n: int, bits: int, groups: int, zeros: bool) -> Entities:

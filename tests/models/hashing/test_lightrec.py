@@ -9,7 +9,7 @@ from tests.support.steps import differences, take_step
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
-from xorec.models.hashing.lightrec import Learner, LightRec, Teacher, start_arrays
+from xorec.models.hashing.lightrec import BatchLearner, LightRec, StartVectors, start_arrays
 from xorec.models.hashing.lightrec_codebooks import (
     ItemEncoder,
     code_shape,
@@ -111,11 +111,11 @@ def test_the_encoder_gives_the_same_bytes_for_any_number_of_threads() -> None:
     assert found[0] == found[1] == found[2]
 
 
-def scene(rng: np.random.Generator, n: int = 6, m: int = 9) -> tuple[Teacher, Any, Any]:
+def scene(rng: np.random.Generator, n: int = 6, m: int = 9) -> tuple[StartVectors, Any, Any]:
     """The vectors of a start, and users and quantised items, in float64."""
     weights = rng.random(m)
     start = (rng.standard_normal((n, 4)), rng.standard_normal((m, 4)))
-    teacher = Teacher(*start, weights / weights.sum())
+    teacher = StartVectors(*start, weights / weights.sum())
     return teacher, rng.standard_normal((n, 4)), rng.standard_normal((m, 4))
 
 
@@ -142,7 +142,7 @@ def test_a_step_is_adam_on_the_whole_loss() -> None:
     rng = np.random.default_rng(5)
     teacher, users, _ = scene(rng)
     given = (teacher.users, teacher.items, teacher.weights)
-    teacher = Teacher(*(array.astype(np.float32) for array in given))
+    teacher = StartVectors(*(array.astype(np.float32) for array in given))
     codebooks = rng.standard_normal((2, 4, 4)).astype(np.float32)
     arrays = start_arrays(users.astype(np.float32), codebooks.copy())
     config = LightRec(decay=0.3, distill_weight=0.7, temperature=0.9).config
@@ -165,7 +165,7 @@ def test_a_step_is_adam_on_the_whole_loss() -> None:
         errors = ((U @ Q.T - start) ** 2).mean(axis=0) @ teacher.weights
         return float(total + 0.3 * norms / 8 + 0.7 * errors / 2)
 
-    learner = Learner(arrays, teacher, config, ThreadPool(1))
+    learner = BatchLearner(arrays, teacher, config, ThreadPool(1))
     take_step(learner.step(negatives.size), Triplets(owner, positives, negatives))
     learner.learn(1e-3)
     at = (users, encoder.codebooks, encoder.transforms)

@@ -19,21 +19,21 @@ from xorec.selection.race.fit import fit_best
 from xorec.selection.race.limits import Budget, Target
 from xorec.selection.race.proposals import next_recipe
 from xorec.selection.race.race import RaceResult, race
-from xorec.selection.race.trial import Trial, run_trial
+from xorec.selection.race.trial import RaceTrial, run_trial
 from xorec.testing.data import halves, planted
 
 Parts = tuple[xorec.Interactions, xorec.Interactions]
 DATA = planted(150, 80)
 
 
-def trial(spec: ModelSpec, value: float, **more: Any) -> Trial:
+def trial(spec: ModelSpec, value: float, **more: Any) -> RaceTrial:
     refit = {"start": {"model": "siml", "epochs": 7}} if spec.name == "blend" else {}
-    return Trial(spec.name, dict(spec.settings), value, 1.0, refit=refit, **more)
+    return RaceTrial(spec.name, dict(spec.settings), value, 1.0, refit=refit, **more)
 
 
-def played(value_of: Any, trials: int, n_items: int = 100_000) -> list[Trial]:
+def played(value_of: Any, trials: int, n_items: int = 100_000) -> list[RaceTrial]:
     """A race whose values are made up."""
-    done: list[Trial] = []
+    done: list[RaceTrial] = []
     while len(done) < trials:
         spec = next_recipe(done, Budget(trials=trials), n_items, Target())
         if spec is None:
@@ -121,23 +121,23 @@ def test_what_is_tried_whatever_the_values() -> None:
 
 
 def test_targets() -> None:
-    small = Trial("dsiml", {}, 0.2, 1.0, bytes_per_item=8, us_per_query=10)
-    large = Trial("blend", {}, 0.3, 1.0, bytes_per_item=300, us_per_query=100)
+    small = RaceTrial("dsiml", {}, 0.2, 1.0, bytes_per_item=8, us_per_query=10)
+    large = RaceTrial("blend", {}, 0.3, 1.0, bytes_per_item=300, us_per_query=100)
     assert Target().best([small, large]) is large
-    near = Trial("slim", {}, 0.2995, 1.0, bytes_per_item=200, us_per_query=50)
+    near = RaceTrial("slim", {}, 0.2995, 1.0, bytes_per_item=200, us_per_query=50)
     assert Target().best([small, large, near]) is near  # three in a thousand decide nothing
     assert Target.parse("bytes=16").best([small, large]) is small
     assert Target.parse("us=50").best([small, large]) is small
     assert Target.parse("us=5").best([small, large]) is small
-    as_fast = Trial("slim", {}, 0.25, 1.0, bytes_per_item=90, us_per_query=11)
+    as_fast = RaceTrial("slim", {}, 0.25, 1.0, bytes_per_item=90, us_per_query=11)
     assert Target.parse("us=5").best([small, large, as_fast]) is as_fast
     with pytest.raises(OptionError, match="give ndcg"):
         Target.parse({"bytes": 16})  # type: ignore[arg-type]
     for wrong in ("bytes", "bytes=0", "bytes=x", "ndgc", "us=-1", "ndcg=3", "us=inf"):
         with pytest.raises(OptionError, match="give ndcg, bytes=16 or us=50"):
             Target.parse(wrong)
-    first = Trial("slim", {"l2": 5.0}, 0.2956, 1.0, bytes_per_item=188)
-    better = Trial("slim", {"l2": 9.0}, 0.2963, 1.0, bytes_per_item=188)
+    first = RaceTrial("slim", {"l2": 5.0}, 0.2956, 1.0, bytes_per_item=188)
+    better = RaceTrial("slim", {"l2": 9.0}, 0.2963, 1.0, bytes_per_item=188)
     assert Target().best([first, better]) is Target().best([better, first]) is better
     few = [next_recipe([], Budget(trials=9), 10, Target.parse("bytes=16"))]
     assert few == [ModelSpec("popularity")]
@@ -145,9 +145,9 @@ def test_targets() -> None:
 
 def test_the_verdict_says_why_a_smaller_one_was_taken() -> None:
     """It does not call the best what is a little below it."""
-    large = Trial("blend", {}, 0.3, 1.0, bytes_per_item=300)
-    small = Trial("slim", {}, 0.2995, 1.0, bytes_per_item=200)
-    worse = Trial("popularity", {}, 0.1, 1.0, bytes_per_item=4)
+    large = RaceTrial("blend", {}, 0.3, 1.0, bytes_per_item=300)
+    small = RaceTrial("slim", {}, 0.2995, 1.0, bytes_per_item=200)
+    worse = RaceTrial("popularity", {}, 0.1, 1.0, bytes_per_item=4)
     found = RaceResult([worse, large, small], small, Target())
     assert found.why() == "slim: the smallest within 0.3 % of the best lists, of 3 trials"
     won = RaceResult([worse, large, small], large, Target())
@@ -157,9 +157,9 @@ def test_the_verdict_says_why_a_smaller_one_was_taken() -> None:
 
 
 def test_the_best_others_and_the_baseline_are_shown() -> None:
-    worst = Trial("popularity", {}, 0.1, 1.0)
-    tried = [Trial("slim", {"l2": float(one)}, 0.2 + one / 100, 1.0) for one in range(1, 8)]
-    failed = Trial("ease", {}, 0.0, 1.0, note="too large.")
+    worst = RaceTrial("popularity", {}, 0.1, 1.0)
+    tried = [RaceTrial("slim", {"l2": float(one)}, 0.2 + one / 100, 1.0) for one in range(1, 8)]
+    failed = RaceTrial("ease", {}, 0.0, 1.0, note="too large.")
     found = RaceResult([worst, *tried, failed], tried[6], Target())
     assert found.others(2) == [tried[5], tried[4], worst]
     assert found.others(9) == [*tried[5::-1], worst]
@@ -169,7 +169,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch, *values: tuple[float, str, int]) ->
     """Trials have these values, notes and bytes, one after the other."""
     given = iter(values)
 
-    def run(spec: ModelSpec, *arguments: Any) -> Trial:
+    def run(spec: ModelSpec, *arguments: Any) -> RaceTrial:
         value, note, size = next(given)
         return trial(spec, value, note=note, bytes_per_item=size)
 
@@ -195,7 +195,7 @@ def test_a_line_for_each_new_best_and_for_what_failed(
 @pytest.mark.parametrize(("size", "offset"), [(16, 0.0), (17, None)])
 def test_codes_race_where_few_bytes_are_asked_for(size: int, offset: float | None) -> None:
     """Items have offsets where there is a byte for them."""
-    done: list[Trial] = []
+    done: list[RaceTrial] = []
     target = Target.parse(f"bytes={size}")
     for _ in range(6):
         spec = next_recipe(done, Budget(trials=6), 10, target)
@@ -261,7 +261,7 @@ def test_a_race_goes_on_where_it_was_stopped(
     race(*parts, budget=Budget(trials=1), options=options)
     ran = []
 
-    def counted(spec: ModelSpec, *arguments: Any) -> Trial:
+    def counted(spec: ModelSpec, *arguments: Any) -> RaceTrial:
         ran.append(spec.name)
         return trial(spec, 0.5)
 

@@ -79,8 +79,8 @@ def test_a_task_tells_what_it_said_and_what_the_gate_says(ask: Served, tmp_path:
 
     out = Task("x", "refit", "default", TaskSpec("refit", str(tmp_path)), "running")
     for n in range(60):
-        out.heed(json.dumps({"detail": f"line {n}", "note": f"line {n}"}))
-    out.heed(json.dumps({"progress": 0.5, "detail": "bpr", "facts": {"loss": 0.25}}))
+        out.read_line(json.dumps({"detail": f"line {n}", "note": f"line {n}"}))
+    out.read_line(json.dumps({"progress": 0.5, "detail": "bpr", "facts": {"loss": 0.25}}))
     assert out.notes == [f"line {n}" for n in range(10, 60)]
     assert (out.progress, out.detail, out.facts) == (0.5, "bpr", {"loss": 0.25})
     ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})

@@ -17,18 +17,18 @@ from schemathesis.specs.openapi import checks as openapi
 
 from tests.support.service_process import RunningService, running_service
 from xorec.service.api.health import all_routes
-from xorec.service.http.app import Health
+from xorec.service.http.app import WorkerHealth
 from xorec.service.http.openapi import document
 from xorec.service.metrics import Metrics
 from xorec.testing.data import planted
 
 
 def made() -> dict[str, Any]:
-    return document(all_routes(Health(), Metrics()))
+    return document(all_routes(WorkerHealth(), Metrics()))
 
 
 def test_every_route_is_in_it_once() -> None:
-    routes = all_routes(Health(), Metrics())
+    routes = all_routes(WorkerHealth(), Metrics())
     paths = made()["paths"]
     assert {(path, method) for path, methods in paths.items() for method in methods} == {
         (route.path, route.method.lower()) for route in routes if route.documented

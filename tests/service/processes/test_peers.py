@@ -17,7 +17,7 @@ from xorec.service.api.base import Answer
 from xorec.service.api.list_request import RecommendBody
 from xorec.service.api.recommend import NextQuery, _asked_elsewhere
 from xorec.service.config import Config
-from xorec.service.http.app import App, Health
+from xorec.service.http.app import App, WorkerHealth
 from xorec.service.http.exchange import Reply, Request, RequestIds
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Routes
@@ -100,7 +100,7 @@ def with_workers(folder: Path, test: Test, count: int = 3) -> None:
         peers = [Peers(folder, n, count) for n in range(count)]
         apps = []
         for n in range(count):
-            health, metrics = Health(), Metrics()
+            health, metrics = WorkerHealth(), Metrics()
             forward = peers[n].ask_writer if n else None
             app = App(config, ROUTES, health, metrics, worker=n, forward=forward)
             app.service, health.state = cast("Any", Behind(n, peers[n])), "ready"

@@ -48,7 +48,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """expanded: bytes that a compressed file or a pipe may become; None: see `RATIO`.
 
     line: bytes of the longest line.
@@ -107,7 +107,7 @@ class DataFile:
     def __init__(
         self,
         path: Path,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: FileLimits = FileLimits(),  # noqa: B008 - immutable
         layout: Layout = Layout(),  # noqa: B008
         data: bytes | None = None,
     ) -> None:

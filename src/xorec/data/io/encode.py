@@ -20,7 +20,7 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.id_encoder import Codes, GrowingArray, HashCollision, IdEncoder, renumber
 from xorec.data.io.values import (
     VALUE_ROLES,
-    Place,
+    Origin,
     first_true,
     rating_note,
     scaled_weights,
@@ -49,7 +49,7 @@ class Weighing:
 
 
 @dataclass
-class Gathered:
+class Encoded:
     """Codes and values of all batches so far. read: counts the rows before `since` as well."""
 
     encoders: dict[str, IdEncoder]
@@ -79,11 +79,11 @@ def encode(
     return _interactions(source, columns, gathered, weighing, options.thread_count)
 
 
-def gather(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> Gathered:
+def gather(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> Encoded:
     """One pass over the columns in use: ids as codes, the rest as arrays."""
     for seed in range(8):
         try:
-            gathered = Gathered({"user": IdEncoder(seed), "item": IdEncoder(seed)})
+            gathered = Encoded({"user": IdEncoder(seed), "item": IdEncoder(seed)})
             with options.progress.task(f"reading {source.name}") as task:
                 for batch in role_batches(source, columns):
                     _add_batch(batch, source, columns, gathered)
@@ -146,13 +146,13 @@ def _require_id_types(schema: pl.Schema, source: Source, columns: Columns) -> No
             )
 
 
-def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: Gathered) -> None:
+def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: Encoded) -> None:
     """Add one batch; a column of known ids holds their rows already."""
     size = len(batch)
     if source.text and batch["user"].null_count() and batch["item"].null_count():
         batch = batch.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is all nulls
         gathered.blank += size - len(batch)
-    places = {role: Place(source.name, n, gathered.read) for role, n in columns.in_use().items()}
+    places = {role: Origin(source.name, n, gathered.read) for role, n in columns.in_use().items()}
     for role in _IDS:
         _refuse_empty(batch[role], places[role], role)
     with_values = [role for role in VALUE_ROLES if role in places]
@@ -170,7 +170,7 @@ def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: 
     gathered.rows += len(batch)
 
 
-def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
+def _refuse_empty(ids: pl.Series, place: Origin, role: str) -> None:
     is_float = ids.dtype.is_float()
     if ids.null_count() == 0 and not is_float:
         return
@@ -183,7 +183,7 @@ def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
 
 
 def _interactions(
-    source: Source, columns: Columns, gathered: Gathered, weighing: Weighing, threads: int
+    source: Source, columns: Columns, gathered: Encoded, weighing: Weighing, threads: int
 ) -> Interactions:
     arrays = {role: array.finish() for role, array in gathered.arrays.items()}
     users, items = (_ids(source, columns, role, gathered, arrays[role]) for role in _IDS)
@@ -277,7 +277,7 @@ def weights_and_note(
     return weights, f"weights from {raw.min():g} to {raw.max():g}{how}: each pair counts as {span}"
 
 
-def _ids(source: Source, columns: Columns, role: str, gathered: Gathered, codes: Codes) -> Ids:
+def _ids(source: Source, columns: Columns, role: str, gathered: Encoded, codes: Codes) -> Ids:
     """The sorted ids of a column; `codes` become the rows of these ids, in place."""
     column = str(getattr(columns, role))
     if column in source.known_ids:
@@ -285,7 +285,7 @@ def _ids(source: Source, columns: Columns, role: str, gathered: Gathered, codes:
     known = gathered.encoders[role].known()
     if refused := refused_id(known, source, role):
         code, why = refused
-        first_row = Place(source.name, column).row(int(np.argmax(codes == code)))
+        first_row = Origin(source.name, column).row(int(np.argmax(codes == code)))
         raise DataError(f"{first_row}: {why}")
     whole_numbers = source.text and column not in source.quoted
     ids, row_of_code = sorted_ids(known, whole_numbers=whole_numbers)

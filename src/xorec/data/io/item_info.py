@@ -22,7 +22,7 @@ from xorec.data.categories import Categories
 from xorec.data.interactions import Interactions
 from xorec.data.io.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.columns import guess
-from xorec.data.io.data_file import DataFile, Limits
+from xorec.data.io.data_file import DataFile, FileLimits
 from xorec.data.io.database_source import open_address
 from xorec.data.io.objects import as_frame, frame_columns, open_frame
 from xorec.data.io.registry import open_file
@@ -69,7 +69,7 @@ _NO_CATEGORY = ("", "(no genres listed)")
 def add_item_info(
     data: Interactions,
     info: Any,
-    limits: Limits = Limits(),  # noqa: B008 - immutable
+    limits: FileLimits = FileLimits(),  # noqa: B008 - immutable
 ) -> Interactions:
     """The same interactions with names and categories from a file or frame.
 
@@ -115,7 +115,7 @@ def add_item_info(
     return data.noted(*notes)
 
 
-def _load(info: Any, limits: Limits) -> tuple[Source, pl.DataFrame]:
+def _load(info: Any, limits: FileLimits) -> tuple[Source, pl.DataFrame]:
     if not isinstance(info, (str, Path)) and (frame := as_frame(info)) is not None:
         return _collected(open_frame(frame, frame_columns(frame)))
     if (address := parse_address(info)) is not None:

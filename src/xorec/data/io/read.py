@@ -102,7 +102,7 @@ class Reading:
     """
 
     def __init__(self, options: ReadOptions) -> None:
-        from xorec.data.io.data_file import Layout, Limits, byte_count
+        from xorec.data.io.data_file import FileLimits, Layout, byte_count
         from xorec.data.io.values import check_scale, parse_since
 
         _refuse_unknown(options)
@@ -113,7 +113,7 @@ class Reading:
         self.format, self.item_info = given.get("format"), given.get("item_info")
         sizes = {"expanded": "max_expanded", "line": "max_line"}
         bounds = {at: byte_count(given[name], name) for at, name in sizes.items() if name in given}
-        self.limits = Limits(**bounds)
+        self.limits = FileLimits(**bounds)
         self.since = parse_since(given["since"]) if "since" in given else None
         self.weight_scale = given.get("weight_scale", "log")
         check_scale(self.weight_scale)

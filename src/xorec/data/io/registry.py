@@ -16,7 +16,7 @@ from xorec.core.errors import DataError, OptionError
 from xorec.core.paths import reason, what_is_at
 from xorec.core.printable import listed, quoted
 from xorec.data.io.base import FileFormat, ObjectFormat, Source, Wanted, polars_errors
-from xorec.data.io.data_file import DataFile, Layout, Limits, ending_of
+from xorec.data.io.data_file import DataFile, FileLimits, Layout, ending_of
 from xorec.data.io.objects import FRAMES, MATRICES, PAIR_ROWS
 from xorec.data.io.separated import CSV, DAT, INTER, ITEM_LISTS, TSV
 from xorec.data.io.typed_tables import JSON_LINES, PARQUET
@@ -106,7 +106,7 @@ _ITEM_FILES = ("items", "item_categories", "item_info", "movies")
 
 
 def open_path(
-    path: Path, layout: Layout, format: str | None, limits: Limits
+    path: Path, layout: Layout, format: str | None, limits: FileLimits
 ) -> tuple[Source, tuple[Path, ...]]:
     """A file, or what a folder holds; and the item files found beside it."""
     is_folder = what_is_at(path, DataError) == "a folder"

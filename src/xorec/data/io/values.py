@@ -35,7 +35,7 @@ _PART_OF = {
 
 
 @dataclass(frozen=True)
-class Place:
+class Origin:
     """The origin of a batch, for messages: file, column, and how many rows came before."""
 
     name: str
@@ -59,7 +59,7 @@ _WAYS_OUT = {
 VALUE_ROLES = tuple(_WAYS_OUT)
 
 
-def values_of(role: str, column: pl.Series, place: Place) -> npt.NDArray[Any]:
+def values_of(role: str, column: pl.Series, place: Origin) -> npt.NDArray[Any]:
     """A batch of a column as an array; the first wrong value is refused, with its row.
 
     rating: float32, finite. weight: float64, above 0. time: int64, whole numbers as they are,

@@ -34,7 +34,7 @@ from xorec.engines.spark.blocks import (
     write_packed,
 )
 from xorec.engines.spark.session import one_line_errors, spark_session, watching_stages
-from xorec.engines.spark.tasks import Task, join_roles, machine_facts, map_task, send_task
+from xorec.engines.spark.tasks import BlockTask, join_roles, machine_facts, map_task, send_task
 
 _FIRST_WAVE, _GROWTH = 2, 8
 """Blocks for each slot of the cluster in the first job, where blocks are not placed; how many times
@@ -221,7 +221,7 @@ class SparkEngine:
                 most = max(self.partitions, _WAVE_BYTES // largest)
                 size = min(most, _GROWTH * size)
 
-    def _run(self, task: Task, blocks: PlacedBlocks) -> Iterator[Arrays]:
+    def _run(self, task: BlockTask, blocks: PlacedBlocks) -> Iterator[Arrays]:
         """Results of placed blocks: one job, or several where they would be too much at once."""
         if blocks.block_bytes == 0:
             yield from self._job(task, blocks.frame)
@@ -237,7 +237,7 @@ class SparkEngine:
                 yield made
             begin, largest = end, seen
 
-    def _job(self, task: Task, frame: Any) -> Iterator[Arrays]:
+    def _job(self, task: BlockTask, frame: Any) -> Iterator[Arrays]:
         name = getattr(task.function, "__name__", "blocks")
         with one_line_errors(), watching_stages(self.session, name, self._progress):
             table = frame.mapInArrow(partial(map_task, task), BLOCK_SCHEMA).toArrow()
@@ -294,7 +294,7 @@ class SparkEngine:
         shared: Sequence[Shared | Arrays],
         settings: dict[str, Any],
         stack: ExitStack,
-    ) -> tuple[Task, list[SharedFile]]:
+    ) -> tuple[BlockTask, list[SharedFile]]:
         """What runs, and the files that it needs; arrays are shared until the stack ends."""
         files = []
         for one in shared:
@@ -303,7 +303,7 @@ class SparkEngine:
             assert isinstance(one, SharedFile)
             files.append(one)
         names = tuple((file.path.name, file.name) for file in files)
-        return Task(function, names, tuple(self._gone), settings, machine_facts()), files
+        return BlockTask(function, names, tuple(self._gone), settings, machine_facts()), files
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.encode import no_rows
 from xorec.data.io.read import Reading, ReadOptions
 from xorec.data.io.registry import discover
-from xorec.engines.pairs import BLOCK_ROWS, Filters, ReadRows, to_interactions
+from xorec.engines.pairs import BLOCK_ROWS, PairFilters, ReadRows, to_interactions
 from xorec.engines.spark.blocks import batches_of
 from xorec.engines.spark.engine import PlacedBlocks, SparkEngine
 from xorec.engines.spark.row_tasks import ROWS_SCHEMA, ReadBlocks
@@ -92,7 +92,7 @@ def read_with_spark(
     engine: SparkEngine,
     source: str | os.PathLike[str],
     *,
-    filters: Filters = Filters(),  # noqa: B008 - immutable
+    filters: PairFilters = PairFilters(),  # noqa: B008 - immutable
     progress: Progress = SILENT,
     block_rows: int = BLOCK_ROWS,
     **options: Unpack[ReadOptions],

@@ -26,7 +26,7 @@ from xorec.core.errors import DataError, XorecError
 from xorec.core.printable import listed
 from xorec.data.io.base import Source, polars_errors
 from xorec.data.io.columns import Columns
-from xorec.data.io.data_file import DataFile, Layout, Limits
+from xorec.data.io.data_file import DataFile, FileLimits, Layout
 from xorec.data.io.encode import gather, numbers_first, role_batches
 from xorec.data.io.registry import open_file
 from xorec.engines.row_ids import row_block
@@ -51,7 +51,7 @@ class TextFile:
     head_rows: int
     format: str
     layout: Layout
-    limits: Limits
+    limits: FileLimits
     names: tuple[str, ...]
     untyped: bool
 
@@ -93,7 +93,7 @@ class TextFile:
 
 
 def open_text(
-    name: str, head: bytes, format: str, layout: Layout, limits: Limits
+    name: str, head: bytes, format: str, layout: Layout, limits: FileLimits
 ) -> tuple[Source, TextFile]:
     """The rules for a file of this format that begins with `head`, and how its lines are read."""
     import polars as pl

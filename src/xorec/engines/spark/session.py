@@ -55,7 +55,7 @@ def one_line_errors() -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         raise error_of(str(error)) from None
     except (ConnectionError, EOFError) as error:
-        raise XorecError(f"Spark's driver process is gone ({error}): start anew.") from None
+        raise XorecError(f"Spark's driver process is gone ({error}): start again.") from None
 
 
 def error_of(text: str) -> XorecError:

@@ -21,13 +21,13 @@ from xorec.core.paths import open_once, what_is_at
 from xorec.core.printable import quoted
 from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
-from xorec.data.io.data_file import GZIP, HEAD, DataFile, Layout, Limits, ending_of
+from xorec.data.io.data_file import GZIP, HEAD, DataFile, FileLimits, Layout, ending_of
 from xorec.data.io.registry import ENDINGS, discover, format_of, join_parts
 from xorec.engines.spark.row_tasks import ELSEWHERE, FILE, LINE, START, TextFile, open_text
 from xorec.engines.spark.session import SparkAddress, one_line_errors
 
 
-def local_head(path: Path, limits: Limits) -> bytes:
+def local_head(path: Path, limits: FileLimits) -> bytes:
     """The first lines of a local file, unpacked; refuses what Spark would not unpack as we do."""
     file, is_pipe = open_once(path, DataError)
     try:
@@ -132,7 +132,7 @@ def open_address(session: Any, address: SparkAddress) -> SparkTable:
 
 
 def open_path(
-    session: Any, given: str, layout: Layout, format: str | None, limits: Limits
+    session: Any, given: str, layout: Layout, format: str | None, limits: FileLimits
 ) -> SparkTable:
     """A file or a folder; on this machine, or behind hdfs://, s3a:// and the like."""
     opener = _Opener(session, layout, format, limits)
@@ -165,7 +165,7 @@ class _Opener:
     session: Any
     layout: Layout
     format: str | None
-    limits: Limits
+    limits: FileLimits
 
     def file(self, path: Path, files: Sequence[Path] = (), part: str = "") -> tuple[Source, Piece]:
         """A file on this machine, or a folder with these files."""

@@ -97,7 +97,7 @@ _MAPPED: dict[str, Arrays] = {}
 
 
 @dataclass(frozen=True)
-class Task:
+class BlockTask:
     """A block function with all that it needs but the blocks.
 
     files: (name among Spark's files, None or what its path is called) of all that is shared: arrays
@@ -128,13 +128,13 @@ class Task:
         return merged
 
 
-def map_task(task: Task, batches: Iterator[Any]) -> Iterator[Any]:
+def map_task(task: BlockTask, batches: Iterator[Any]) -> Iterator[Any]:
     """For `mapInArrow`: a block in, a block out."""
     for block, made in _results(task, batches):
         yield from block_rows(block, made)
 
 
-def send_task(task: Task, batches: Iterator[Any]) -> Iterator[Any]:
+def send_task(task: BlockTask, batches: Iterator[Any]) -> Iterator[Any]:
     """For `mapInArrow`: a block in, parts of new blocks out."""
     for block, made in _results(task, batches):
         for target, part in made:
@@ -147,7 +147,7 @@ def join_roles(batches: Iterator[Any]) -> Iterator[Any]:
         yield from block_rows(block, joined([unpack(data) for _, data in parts]))
 
 
-def _results(task: Task, batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+def _results(task: BlockTask, batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
     """The number of each block, and what the function of the task makes of it."""
     function: Any = task.function
     gc.freeze()  # Spark collects garbage after every task: not among what libraries have made

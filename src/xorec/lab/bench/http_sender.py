@@ -82,7 +82,7 @@ class Load:
 
 
 @dataclass(eq=False, slots=True)
-class _Connection:
+class _LoadConnection:
     """One socket, and the request that is under way on it."""
 
     socket: socket.socket
@@ -169,14 +169,14 @@ class Sender:
             self._connect_again(connection)
         return load
 
-    def _busy(self) -> list[_Connection]:
+    def _busy(self) -> list[_LoadConnection]:
         return [key.data for key in self._selector.get_map().values() if key.data.busy]
 
-    def _answers(self, timeout: float, run: _Run) -> list[tuple[_Connection, int]]:
+    def _answers(self, timeout: float, run: _Run) -> list[tuple[_LoadConnection, int]]:
         """Answers that are complete, with connections that can be used again."""
         found = []
         for key, _ in self._selector.select(timeout):
-            connection: _Connection = key.data
+            connection: _LoadConnection = key.data
             try:
                 piece = connection.socket.recv(262_144)
             except BlockingIOError:
@@ -197,7 +197,7 @@ class Sender:
             found.append((connection, status))
         return found
 
-    def _send(self, connection: _Connection, request: bytes, planned: float) -> None:
+    def _send(self, connection: _LoadConnection, request: bytes, planned: float) -> None:
         connection.planned, connection.busy = planned, True
         try:
             sent = connection.socket.send(request)
@@ -208,19 +208,19 @@ class Sender:
         except OSError:
             pass  # the next look at it finds it closed
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> _LoadConnection:
         made = socket.create_connection(self._address, timeout=10)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.setblocking(False)
-        connection = _Connection(made)
+        connection = _LoadConnection(made)
         self._selector.register(connection.socket, selectors.EVENT_READ, connection)
         return connection
 
-    def _connect_again(self, broken: _Connection) -> list[_Connection]:
+    def _connect_again(self, broken: _LoadConnection) -> list[_LoadConnection]:
         """A new connection for one that was closed; nothing where it was not in use."""
         self._selector.unregister(broken.socket)
         broken.socket.close()
-        connection: _Connection | None = None
+        connection: _LoadConnection | None = None
         with suppress(OSError):
             connection = self._connect()
         if not broken.busy:

@@ -23,7 +23,7 @@ from xorec.search.hits import Exclude
 Found = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]
 """Items (B, k), distances or scores (B, k), and counts (B,) where the method has them."""
 Search = Callable[[npt.NDArray[Any], Exclude | None], Found]
-"""(queries, their seen lists) -> what was found."""
+"""(queries, their seen lists) -> hits."""
 
 
 @dataclass(frozen=True, eq=False)

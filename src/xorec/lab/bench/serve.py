@@ -79,7 +79,7 @@ class ServeBench:
         """{"data": .., "rows": [..]}: everything that was measured."""
         load, rows = os.getloadavg()[0], []
         with self._server(progress) as (port, process):
-            bench = Measured(self, port, process)
+            bench = ServerRuns(self, port, process)
             bench.warm_up()
             for clients in self.clients:
                 with progress.task(f"{self.what}: {clients} clients"):
@@ -115,7 +115,7 @@ class ServeBench:
                 yield process.port, process
 
 
-class Measured:
+class ServerRuns:
     """Runs against one server, each a row. process: of a server that we started, if any."""
 
     def __init__(self, bench: ServeBench, port: int, process: ServerProcess | None) -> None:

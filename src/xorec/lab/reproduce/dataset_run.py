@@ -23,7 +23,7 @@ from xorec.data.prepare import prepare
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import Evaluation, evaluate
 from xorec.lab.reproduce.cache import Cache, Result
-from xorec.lab.reproduce.plan import Choice, Plan, Source, method_of
+from xorec.lab.reproduce.plan import DataSpec, Plan, Winner, method_of
 from xorec.models import model_class
 from xorec.models.base import checkpoints
 from xorec.representations.base import Representation
@@ -40,7 +40,7 @@ class DatasetRun:
     """
 
     def __init__(
-        self, source: Source, parts: Split, plan: Plan, cache: Cache, options: RunOptions
+        self, source: DataSpec, parts: Split, plan: Plan, cache: Cache, options: RunOptions
     ) -> None:
         assert parts.validation is not None
         self.source, self.plan, self.cache = source, plan, cache
@@ -48,7 +48,7 @@ class DatasetRun:
         self.options = replace(options, cache=cache.folder / "starts")
 
     @classmethod
-    def open(cls, source: Source, plan: Plan, cache: Cache, options: RunOptions) -> DatasetRun:
+    def open(cls, source: DataSpec, plan: Plan, cache: Cache, options: RunOptions) -> DatasetRun:
         """Read a data set and split it: as its file says, or at random."""
         data = load_data(
             source.path, threads=options.threads, progress=options.progress, **source.columns
@@ -85,20 +85,20 @@ class DatasetRun:
         about = {"name": self.name, "path": self.source.path, "digest": whole.digest()}
         return {**about, **size, **self.parts.describe()}
 
-    def choose(self, method: str, bits: int | None = None) -> Choice:
+    def choose(self, method: str, bits: int | None = None) -> Winner:
         """The settings of a method that are best on validation, for this length of codes."""
         if (given := self._given(method, bits)) is not None:
             return given
         key = self._choice_key(method, bits)
         result = self.cache.get("choice", key, lambda: self._tune(key))
-        return Choice(data=self.name, method=method, bits=key["fixed"].get("bits"), **result.values)
+        return Winner(data=self.name, method=method, bits=key["fixed"].get("bits"), **result.values)
 
     def is_chosen(self, method: str, bits: int | None = None) -> bool:
         """Whether the choice has been made already."""
         given = self._given(method, bits)
         return given is not None or self.cache.has("choice", self._choice_key(method, bits))
 
-    def _given(self, method: str, bits: int | None) -> Choice | None:
+    def _given(self, method: str, bits: int | None) -> Winner | None:
         """The choice of an earlier run, if the plan has it."""
         length = method_of(method, self.plan, bits)[1].get("bits")
         for one in self.plan.chosen:

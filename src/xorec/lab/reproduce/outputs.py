@@ -14,7 +14,7 @@ from xorec import __version__
 from xorec.core.errors import DataError, MissingExtraError, OptionError
 from xorec.core.files import replacing, write_text
 from xorec.lab.reproduce.dataset_run import DatasetRun
-from xorec.lab.reproduce.plan import Choice, Plan, lengths_of, make_plan
+from xorec.lab.reproduce.plan import Plan, Winner, lengths_of, make_plan
 from xorec.lab.reproduce.question import question_class
 from xorec.lab.reproduce.report import Report, write_report
 from xorec.lab.reproduce.sections import Section
@@ -101,11 +101,11 @@ def outputs_json(sections: Sequence[Section], paths: Sequence[Path]) -> dict[str
 FORMAT = 1
 
 
-def choices(plan: Plan, datasets: Sequence[DatasetRun]) -> list[Choice]:
+def choices(plan: Plan, datasets: Sequence[DatasetRun]) -> list[Winner]:
     """What was chosen on each data set, for each method and length of the questions asked."""
     classes = [question_class(name) for name in sorted(plan.questions)]
     methods = dict.fromkeys(method for one in classes for method in one.methods(plan))
-    found: list[Choice] = []
+    found: list[Winner] = []
     for dataset in datasets:
         for method in methods:
             for bits in lengths_of(method, plan):

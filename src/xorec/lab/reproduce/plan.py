@@ -37,8 +37,8 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Source(_Frozen):
-    """One data set: where it is, and what is kept of it."""
+class DataSpec(_Frozen):
+    """One data set: its path, and the filters applied to it."""
 
     path: str
     core: int = Field(default=0, ge=0)
@@ -66,7 +66,7 @@ class Source(_Frozen):
         return f"{stem}-{self.core}core" if self.core else stem
 
 
-class Choice(_Frozen):
+class Winner(_Frozen):
     """What validation chose for a method: all its settings, with the number of epochs.
 
     bits: the length of codes it is for; None of a method without one, and in files that had one
@@ -97,7 +97,7 @@ class Plan(_Frozen):
     """
 
     questions: tuple[str, ...] = tuple(QUESTIONS)
-    data: tuple[Source, ...] = (Source(path="debian"),)
+    data: tuple[DataSpec, ...] = (DataSpec(path="debian"),)
     seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
     trials: int = Field(default=5, ge=1)
     bits: tuple[int, ...] = Field(default=(20,), min_length=1)
@@ -116,7 +116,7 @@ class Plan(_Frozen):
     speed_budget: float = Field(default=5.0, gt=0)
     quick: bool = False
     settings: dict[str, dict[str, Any]] = {}
-    chosen: tuple[Choice, ...] = ()
+    chosen: tuple[Winner, ...] = ()
 
     @field_validator("questions")
     @classmethod

@@ -1,8 +1,8 @@
 """RQ3: how fast is online recommendation by codes, beside BPR's vectors and beside faiss?
 
-One step for each size and number of bits, kept like any other result. A size is one of the
-paper's, a catalogue of so many items, or a data set: there DSIML and BPR learn with the settings
-that do not move, untuned, since it is the time that counts.
+One step for each size and number of bits; results are cached like those of other questions. A size
+is one of the paper's, a catalogue of so many items, or a data set: there DSIML and BPR are fitted
+with fixed settings, not tuned, since only the time is measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from xorec.search.hits import Exclude
 
 K = 10
 COST = 300_000.0
-"""Of one step, in the unit of `fit_cost`."""
+"""The cost of one step, in the unit of `fit_cost`."""
 
 SIZES = {
     "MovieLens": Size(6_040, 3_706, 132),
@@ -38,10 +38,10 @@ CATALOGUE_USERS, CATALOGUE_SEEN = 1_000, 40
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """What is measured once: data of this size, drawn or learned from a data set.
+class SpeedPoint:
+    """One measurement: on random data of a size, or on models fitted to a data set.
 
-    part: of the section. key: the names of the step. label: as the rows have it.
+    part: of the report's section. key: in the name of the step. label: in the rows.
     """
 
     part: str
@@ -62,16 +62,16 @@ class Speed(Question):
         return [cls(run)]
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[SpeedPoint]:
         """The paper's sizes and the catalogues at each number of bits, then the data sets."""
         found = []
         for bits in self.plan.speed_bits:
-            found += [Point(PAPER, name, name, bits, size) for name, size in SIZES.items()]
+            found += [SpeedPoint(PAPER, name, name, bits, size) for name, size in SIZES.items()]
             for items in self.plan.speed_items:
                 size = Size(CATALOGUE_USERS, items, CATALOGUE_SEEN)
-                found.append(Point(CATALOGUE, items, f"{items:,} items", bits, size))
+                found.append(SpeedPoint(CATALOGUE, items, f"{items:,} items", bits, size))
         bits = self.plan.bits[0]
-        return [*found, *(Point(DATA, one.name, one.name, bits, one) for one in self.run.datasets)]
+        return [*found, *(SpeedPoint(DATA, d.name, d.name, bits, d) for d in self.run.datasets)]
 
     def steps(self) -> Iterator[Step]:
         """One for each point."""
@@ -84,8 +84,8 @@ class Speed(Question):
                 partial(self._run_point, point),
             )
 
-    def rows(self, point: Point) -> Sequence[dict[str, Any]]:
-        """What was measured at one point."""
+    def rows(self, point: SpeedPoint) -> Sequence[dict[str, Any]]:
+        """The rows of one point, from the cache or measured now."""
         result = self.cache.get("speed", self._key(point), lambda: self._measure(point))
         rows: list[dict[str, Any]] = result.values["rows"]
         return rows
@@ -94,18 +94,18 @@ class Speed(Question):
         """All points together."""
         return section([row for point in self.points for row in self.rows(point)])
 
-    def _run_point(self, point: Point) -> str:
+    def _run_point(self, point: SpeedPoint) -> str:
         ours = next(row for row in self.rows(point) if row["method"] == CODES)
         return f"{ours['us_per_user']:.2f} us a user, vectors {ours['ratio_to']:.1f} times"
 
-    def _key(self, point: Point) -> dict[str, Any]:
+    def _key(self, point: SpeedPoint) -> dict[str, Any]:
         if isinstance(point.source, DatasetRun):
             methods = [method_of(method, self.plan) for method in ("dsiml", "bpr")]
-            what: Any = [point.source.all_train.digest(), *methods]
+            data: Any = [point.source.all_train.digest(), *methods]
         else:
-            what = asdict(point.source)
+            data = asdict(point.source)
         return {
-            "size": [point.label, what],
+            "size": [point.label, data],
             "bits": point.bits,
             "k": K,
             "threads": self.run.options.thread_count,
@@ -114,13 +114,13 @@ class Speed(Question):
             "seed": self.plan.seed,
         }
 
-    def _measure(self, point: Point) -> Result:
+    def _measure(self, point: SpeedPoint) -> Result:
         how: dict[str, Any] = {"rounds": self.plan.speed_rounds, "budget": self.plan.speed_budget}
         given = *self._data(point), point.part, point.label
         return Result({"rows": measure_lists(*given, k=K, options=self.run.options, **how)})
 
-    def _data(self, point: Point) -> tuple[BenchData, Exclude]:
-        """Drawn codes and vectors, or what DSIML and BPR learn from a data set."""
+    def _data(self, point: SpeedPoint) -> tuple[BenchData, Exclude]:
+        """Random codes and vectors, or those of DSIML and BPR, fitted to a data set."""
         dataset = point.source
         if isinstance(dataset, Size):
             return drawn_data(dataset, point.bits, self.run.options)

@@ -251,11 +251,11 @@ class ALS(Model[ALSConfig]):
             "item_vectors": scale * rng.standard_normal((train.n_items, size), dtype=np.float32),
         }
 
-    def _sides(self, train: Interactions) -> tuple[Side, Side]:
+    def _sides(self, train: Interactions) -> tuple[ALSPairs, ALSPairs]:
         weights = train.weights
         by_item = None if weights is None else weights[train.item_order]
-        users = Side.of(train.indptr, train.indices, train.n_items, self.config, weights)
-        return users, Side.of(*train.by_item, train.n_users, self.config, by_item)
+        users = ALSPairs.of(train.indptr, train.indices, train.n_items, self.config, weights)
+        return users, ALSPairs.of(*train.by_item, train.n_users, self.config, by_item)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the step of a sweep over users, for this one alone."""
@@ -263,7 +263,7 @@ class ALS(Model[ALSConfig]):
         items = representation.item_vectors[np.unique(history)]
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
         places = np.arange(len(items), dtype=np.int32)
-        side = Side.of(np.array([0, len(items)]), places, representation.n_items, self.config)
+        side = ALSPairs.of(np.array([0, len(items)]), places, representation.n_items, self.config)
         side.solve(user, items, np.zeros(1, dtype=np.int64), _item_axes(representation))
         return user
 
@@ -284,7 +284,7 @@ class ALS(Model[ALSConfig]):
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ALSPairs:
     """The pairs by user, or by item; ridge (rows,): the weight of each row's squared norm."""
 
     pairs: RowPairs
@@ -299,7 +299,7 @@ class Side:
         others: int,
         config: ALSConfig,
         weights: npt.NDArray[np.float32] | None = None,
-    ) -> Side:
+    ) -> ALSPairs:
         """others: how many rows there are on the other side."""
         sums, roots = np.diff(indptr), np.empty(0, np.float32)
         if weights is not None:
@@ -390,7 +390,7 @@ def principal_axes(rows: npt.NDArray[Any], pool: ThreadPool) -> Axes:
     try:
         lengths, axes = np.linalg.eigh(sums.sum(axis=0))
     except np.linalg.LinAlgError:
-        raise DataError("the vectors are too large, or not finite: fit the model anew.") from None
+        raise DataError("the vectors are too large, or not finite: fit the model again.") from None
     return np.maximum(lengths, 0), axes
 
 

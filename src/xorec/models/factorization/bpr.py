@@ -175,7 +175,7 @@ class BPR(TripletModel[BPRConfig]):
         }
 
     def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
-        tables = Table(arrays["user_vectors"]), Table(arrays["item_vectors"])
+        tables = Factors(arrays["user_vectors"]), Factors(arrays["item_vectors"])
         step = BPRStep(*tables, self.config.step(epoch))
         return lambda block, pairs: step
 
@@ -189,15 +189,15 @@ class BPR(TripletModel[BPRConfig]):
 
     def fold_in_items(self, item_vectors: Floats, history: npt.NDArray[np.integer]) -> Floats:
         """The same against the items (m, d) of another model."""
-        config, items = self.config, Table(np.ascontiguousarray(item_vectors))
-        user = Table(np.zeros((1, item_vectors.shape[1]), dtype=np.float32))
+        config, items = self.config, Factors(np.ascontiguousarray(item_vectors))
+        user = Factors(np.zeros((1, item_vectors.shape[1]), dtype=np.float32))
         passes = fold_in_passes(history, len(item_vectors), config.negatives)
         return fold_in_user(
             passes, user, lambda epoch, now: BPRStep(now, items, config.step(epoch))
         )
 
 
-class Table(NamedTuple):
+class Factors(NamedTuple):
     """Vectors (n, d) of users or items."""
 
     vectors: Floats

@@ -32,7 +32,7 @@ from xorec.models.base import DataUpdate, EpochModel, expect, expect_size
 from xorec.models.hashing.factored_kernels import (
     Entities,
     Floats,
-    Rule,
+    RowRule,
     Side,
     Sides,
     mixed_weights,
@@ -109,7 +109,7 @@ class FactoredCodes(EpochModel[M]):
         """One user as the representation takes them."""
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> RowRule:
         """The targets: +r / G for a positive, r = bits / G, and how a row is solved.
 
         With equal weights 1 / G this is the problem of one group divided by G^4.
@@ -118,7 +118,7 @@ class FactoredCodes(EpochModel[M]):
         high = best / self.groups**2
         low = high * self.config.negative_target
         ridge = np.float32(self.config.start_reg * best)
-        return Rule(np.float32(high), np.float32(low), ridge, self.config.passes)
+        return RowRule(np.float32(high), np.float32(low), ridge, self.config.passes)
 
     def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         sampler = Negatives.of(train, self.config.alpha)

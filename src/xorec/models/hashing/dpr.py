@@ -63,7 +63,7 @@ class Rule(NamedTuple):
     passes: int = 5
 
 
-class Items(NamedTuple):
+class ItemSums(NamedTuple):
     """What a user's problem needs of the items: D (m, d), the sum of its rows (d,), and D'D."""
 
     D: npt.NDArray[Any]
@@ -71,7 +71,7 @@ class Items(NamedTuple):
     gram: Numbers
 
 
-class Users(NamedTuple):
+class UserSums(NamedTuple):
     """What an item's problem needs of the users: B (n, d), and base = the sum of rest_u b_u b_u'.
 
     mine, rest (n,): 1 / |I_u| and 1 / (m - |I_u|); 0 for who has no item, or all.
@@ -282,7 +282,7 @@ class Steps:
         chosen = np.arange(len(D)) if rows is None else np.asarray(rows, dtype=np.int64)
         found = np.empty((len(chosen), D.shape[1]), dtype=D.dtype)
         means, _ = self._measure(B, D, rule.target)
-        users = Users(B, self.mine, self.rest, products(B, self.rest))
+        users = UserSums(B, self.mine, self.rest, products(B, self.rest))
         running = Running(means, sums(D), sums(B, self.rest * (rule.target - means)))
         pull = rule.items * Y.astype(np.float64)
         solve_items(chosen, self.train.by_item, users, running, pull, rule, D, found)
@@ -303,9 +303,9 @@ class Steps:
         return means, losses
 
 
-def item_sums(D: Matrix) -> Items:
+def item_sums(D: Matrix) -> ItemSums:
     """What the users' problems need of the items D (m, d)."""
-    return Items(D, sums(D), products(D))
+    return ItemSums(D, sums(D), products(D))
 
 
 def sums(rows: Matrix, weights: Numbers | None = None) -> Numbers:
@@ -442,5 +442,5 @@ class DPR(EpochModel[DPRConfig]):
 
 
 @once_for_each
-def _item_sums(codes: Codes) -> Items:
+def _item_sums(codes: Codes) -> ItemSums:
     return item_sums(unpack_signs(codes.item_codes, codes.bits))

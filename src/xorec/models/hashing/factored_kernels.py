@@ -58,7 +58,7 @@ class Entities(NamedTuple):
     weights: npt.NDArray[np.float32]
 
 
-class Rule(NamedTuple):
+class RowRule(NamedTuple):
     """How a row is solved.
 
     high, low: the targets of positives and negatives; ridge: the weight of a real row's squared
@@ -239,7 +239,7 @@ def mixed_weights(weights: Floats) -> Floats:
 
 
 def solve(
-    rule: Rule,
+    rule: RowRule,
     side: Side,
     entities: Entities,
     others: Entities,
@@ -268,7 +268,7 @@ def solve(
     return float(values.sum()), changed
 
 
-def solve_new(rule: Rule, side: Side, entities: Entities, others: Entities, rows: Rows) -> None:
+def solve_new(rule: RowRule, side: Side, entities: Entities, others: Entities, rows: Rows) -> None:
     """Codes for rows that have none yet: the best real rows, their signs, then descent."""
     entities.rows[rows] = 0
     real = rule._replace(passes=_REAL_PASSES, real=True)

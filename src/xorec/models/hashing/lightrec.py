@@ -1,9 +1,9 @@
 """LightRec (Lian et al. 2020): items as sums of codewords, one of each codebook; users in floats.
 
 Item vectors of another model (`start`) are frozen; an encoder turns each into codes k_1..k_B, and
-q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks and the encoder's
-matrices are learned with BPR's loss, decay, and a term that holds the scores near those of the
-start, by Adam.
+score(u, i) = u.q_i with q_i = sum_b C_b[k_b]. Adam learns users, codebooks and the encoder's
+matrices; the loss is BPR's, with decay and a term that holds the scores near those of the start
+(`distill_weight`).
 
 The loss is the mean of softplus(u.q_j - u.q_i) + decay/2 (|u|^2 + |q_i|^2 + |q_j|^2) over the
 triplets of a batch, + distill_weight times the error of the scores
@@ -50,15 +50,15 @@ from xorec.training.table_steps import Moments, adam
 
 
 @dataclass(frozen=True, eq=False)
-class Teacher:
-    """The vectors of the start: users U0 (n, D), items V (m, D); weights w (m,) of the items."""
+class StartVectors:
+    """Whitened vectors of `start`: users U0 (n, D), items V (m, D); item weights w (m,)."""
 
     users: Array
     items: Array
     weights: Array
 
     def gradients(self, users: Array, items: Array) -> tuple[float, Array, Array]:
-        """The value, and its gradients at users and items."""
+        """The error of the scores (see above), and its gradients at users and items."""
         U0, V, U, Q, w = self.users, self.items, users, items, self.weights[:, None]
         n = U.dtype.type(len(U))
         target = V @ (U0.T @ U / n)
@@ -72,7 +72,7 @@ _LEARNED = ("users", "codebooks", "transforms")
 
 
 def start_arrays(users: Array, codebooks: Array) -> Arrays:
-    """The arrays of a fit: what is learned (M = I at first), and Adam at its start."""
+    """The initial arrays of a fit: parameters (transforms M = I), Adam's moments and steps."""
     books, _, size = codebooks.shape
     transforms = np.repeat(np.eye(size, dtype=np.float32)[None], books, axis=0)
     learned = dict(zip(_LEARNED, (users.copy(), codebooks, transforms), strict=True))
@@ -84,11 +84,11 @@ def start_arrays(users: Array, codebooks: Array) -> Arrays:
     return {**learned, **moments, "steps": np.zeros(1, dtype=np.int64)}
 
 
-class Learner:
-    """Works on the arrays of a fit in place."""
+class BatchLearner:
+    """Sums the gradients of a batch, then updates the arrays of a fit in place."""
 
     def __init__(
-        self, arrays: Arrays, teacher: Teacher, config: LightRecConfig, pool: ThreadPool
+        self, arrays: Arrays, teacher: StartVectors, config: LightRecConfig, pool: ThreadPool
     ) -> None:
         self._arrays, self._teacher, self._config, self._pool = arrays, teacher, config, pool
         self.users: Array = arrays["users"]
@@ -100,7 +100,7 @@ class Learner:
         self.codes, self.items = self._encoder.encode(teacher.items, pool)
 
     def step(self, triplets: int) -> BPRGradientStep:
-        """The gradients of BPR's mean loss over a batch of so many triplets."""
+        """The kernel step that adds up the gradients of BPR's mean loss over so many triplets."""
         vectors, share = (self.users, self.items), np.float32(1 / triplets)
         return BPRGradientStep(self.user_gradients, self.item_gradients, *vectors, share)
 
@@ -117,15 +117,15 @@ class Learner:
             self._teacher.items, self.codes, items.sums, self._pool
         )
         self._arrays["steps"] += 1
-        self._step("users", users.sums, shrink * users.counts, rate)
-        self._step("codebooks", at_words, None, rate)
-        self._step("transforms", at_transforms, None, rate / self.users.shape[1])
+        self._adam_step("users", users.sums, shrink * users.counts, rate)
+        self._adam_step("codebooks", at_words, None, rate)
+        self._adam_step("transforms", at_transforms, None, rate / self.users.shape[1])
         for array in (*users, *items):
             array.fill(0)
         self.codes, self.items = self._encoder.encode(self._teacher.items, self._pool)
         return error
 
-    def _step(self, name: str, gradients: Array, shrink: Array | None, rate: float) -> None:
+    def _adam_step(self, name: str, gradients: Array, shrink: Array | None, rate: float) -> None:
         arrays, size = self._arrays, gradients.shape[-1]
         given = (arrays[name], gradients, arrays[f"{name}_first"], arrays[f"{name}_second"])
         rows, gradients, first, second = (array.reshape(-1, size) for array in given)
@@ -205,13 +205,13 @@ class LightRec(PretrainedModel[LightRecConfig]):
         with options.thread_pool() as pool:
             turn, back = whitening(start.user_vectors)
             vectors = (start.user_vectors @ back, start.item_vectors @ turn)
-            teacher = Teacher(*vectors, item_weights(train.item_counts, config.popularity))
+            teacher = StartVectors(*vectors, item_weights(train.item_counts, config.popularity))
             codebooks = residual_codebooks(
                 teacher.items, teacher.weights, *self._shape, options.seed
             )
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                learner = Learner(arrays, teacher, config, pool)
+                learner = BatchLearner(arrays, teacher, config, pool)
                 size = (config.negatives, batch, options.seed, epoch)
                 run = Pass(train, sampler, *size, pool, least_blocks=1)
                 errors: list[float] = []
@@ -229,14 +229,14 @@ class LightRec(PretrainedModel[LightRecConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the quantised items as they are."""
         representation = expect(representation, Codebooks)
-        return self._plain().fold_in_items(representation.item_vectors, history)
+        return self._bpr().fold_in_items(representation.item_vectors, history)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """New rows learn as vectors, by BPR; of items, the nearest words are kept."""
+        """BPR learns vectors of new rows; items become the codewords nearest to theirs."""
         representation = expect(representation, Codebooks)
         known = Vectors(representation.user_vectors, representation.item_vectors)
         size = representation.query_length
-        learned = self._plain(dimensions=size).update(known, update).representation_
+        learned = self._bpr(dimensions=size).update(known, update).representation_
         assert isinstance(learned, Vectors)
         codes = with_room(representation.item_codes, update.train.n_items)
         codes[update.items] = nearest_words(
@@ -244,14 +244,14 @@ class LightRec(PretrainedModel[LightRecConfig]):
         )
         return Codebooks(learned.user_vectors, codes, representation.codebooks)
 
-    def _plain(self, **settings: Any) -> BPR:
+    def _bpr(self, **settings: Any) -> BPR:
         start = self.config.start
         shared = start.model_dump(exclude={"model"}) if isinstance(start, BPRConfig) else {}
         return BPR(**{**shared, **settings})
 
 
 def nearest_words(vectors: Floats, codebooks: Floats) -> Bytes:
-    """Of each book (B, W, D) in turn, the word nearest to what is left of each vector (n, D)."""
+    """Codes (n, B) of vectors (n, D): of each codebook, the word nearest to the residual."""
     rest, codes = vectors.copy(), np.empty((len(vectors), len(codebooks)), dtype=np.uint8)
     for book, words in enumerate(codebooks):
         nearness = 2 * rest @ words.T - (words**2).sum(axis=1)
@@ -261,10 +261,10 @@ def nearest_words(vectors: Floats, codebooks: Floats) -> Bytes:
 
 
 def _represent(
-    vectors: Floats, turned: tuple[Floats, Floats], pool: ThreadPool, arrays: Arrays
+    vectors: Floats, unwhiten: tuple[Floats, Floats], pool: ThreadPool, arrays: Arrays
 ) -> Codebooks:
-    """What was learned so far, turned back to the directions of the start."""
-    turn, back = turned
+    """The representation of the arrays, without the whitening of `start`'s vectors."""
+    turn, back = unwhiten
     encoder = ItemEncoder(arrays["codebooks"], arrays["transforms"], 1.0)
     codes, _ = encoder.encode(vectors, pool)
     return Codebooks(arrays["users"] @ turn, codes, arrays["codebooks"] @ back)

@@ -331,7 +331,7 @@ class PHDConfig(TripletConfig):
     )
     init_scale: float = Field(1.0, gt=0, le=10, description="size of the first logits")
     block_size: int = Field(
-        32_768, ge=1, description="pairs per block; codes are drawn anew for each"
+        32_768, ge=1, description="pairs per block; codes are drawn again for each"
     )
 
     def params(self, epoch: int, epochs: int) -> PHDLossParams:

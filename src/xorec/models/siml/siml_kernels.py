@@ -154,7 +154,7 @@ class Teacher(NamedTuple):
     """Unit vectors of users (n, D) and items (m, D) whose order is learned beside the pairs.
 
     distill_weight (n,): what that order weighs for each user, or (0,): no teacher. lists: of
-    users, or of nobody.
+    users, or empty.
     """
 
     users: Any
@@ -361,7 +361,7 @@ def step_items(
 
 @fast_kernel
 def finish_items(ids: Any, new: Any, params: Any, block: Any) -> None:
-    """Rows that have moved go back to where they live; codes are drawn anew."""
+    """Write rows that have moved back to the item arrays; draw their codes again."""
     size = new.vectors.shape[1]
     for row in range(len(ids)):
         if params.kind == SIGNS:

@@ -1,4 +1,4 @@
-"""Catalogue: all items of an index, and which way a search among them goes.
+"""Catalogue: all items of an index, and the choice of a way to search them.
 
 Short lists of candidates and very long answers go around the strategies; the answers of several
 segments are put together. For one query there is a short way: a call through all checks costs as

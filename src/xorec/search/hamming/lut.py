@@ -1,9 +1,9 @@
-"""SevenBitTables: large batches of short codes, by look-up tables that are made for the batch.
+"""SevenBitTables: the search for large batches of short codes, by look-up tables of the batch.
 
-Queries go in the order of their codes. Neighbours in that order are alike: they look at the same
-parts of the tables, which are in the cache, and the k-th distance of one is a good guess for the
-next, so nearly all items are passed over from the first chunk on. Where a guess was too low, the
-query is scanned again with a higher one.
+Queries are sorted by code. Neighbours in that order are similar: they read the same parts of the
+tables, which are in the cache, and the k-th distance of one is the first threshold of the next, so
+nearly all items are skipped from the first chunk on. If fewer than k items are within the
+threshold, the query is scanned again with a higher one.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from xorec.search.hits import Nearest, Numbers, empty_nearest, map_parts
 
 _NEAR = 1 << PLANES
 _LINE = 16
-"""Rows of a seen list in one line of the cache."""
+"""Excluded rows (int32) in one cache line."""
 _MORE = 10
-"""So many items more than k have come since the threshold was lowered: now it is worth it again."""
+"""The threshold is lowered whenever k + _MORE items have come since the last time."""
 _1, _64 = np.uint64(1), np.uint64(64)
 
 
 class LookUp(NamedTuple):
     """See `seven_bit_tables.fill_tables`: the tables of all chunks, and the items' codes.
 
-    farthest: the largest distance, lags and all; it is `bits` where items have none.
+    farthest: the largest distance, with lags (see `segment`); `bits` if items have none.
     """
 
     tables: Words
@@ -62,9 +62,9 @@ class LookUp(NamedTuple):
     farthest: int
 
 
-class Gathered(NamedTuple):
-    """tally (farthest + 1,): how many items were gathered at each distance. nearest ((farthest + 1)
-    (k + 1),): the positions of the first k of each distance, and room for one that is not needed.
+class DistanceBuckets(NamedTuple):
+    """A query's items by distance. tally (farthest + 1,): how many each distance has. nearest
+    ((farthest + 1) (k + 1),): positions of the first k of each, and a slot for any further one.
     """
 
     nearest: npt.NDArray[np.uint32]
@@ -83,8 +83,8 @@ def scan_lut(
     k, farthest = keys.shape[1], luts.farthest
     opened, found = open_.copy(), np.empty(CHUNK_WORDS, dtype=np.uint64)
     offsets = np.empty(parts_for(bits) + (farthest > bits), dtype=np.uint64)
-    places = np.empty((farthest + 1) * (k + 1), np.uint32)
-    gathered = Gathered(places, np.empty(farthest + 1, np.int64))
+    slots = np.empty((farthest + 1) * (k + 1), np.uint32)
+    gathered = DistanceBuckets(slots, np.empty(farthest + 1, np.int64))
     chunks = (luts.tables, luts.codes, np.uint64(bits), offsets, opened, found)
     threshold, closed = farthest, False
     for at in range(len(which)):
@@ -105,14 +105,14 @@ def scan_lut(
         while not gather(chunks, query, threshold, k, gathered) and threshold < farthest:
             threshold = min(farthest, threshold + step)
             step += step
-        threshold, counts[b] = in_order(gathered, threshold, keys[b])
+        threshold, counts[b] = take_nearest(gathered, threshold, keys[b])
 
 
 @inlined
 def look_up(
     tables: Any, begin: Any, offsets: Any, threshold: int, open_: Any, position: Any, found: Any
 ) -> Any:
-    """The function of `seven_bit_tables` for so many parts and this threshold."""
+    """Calls the function of `seven_bit_tables` for this number of parts and threshold."""
     if len(offsets) == FEW_PARTS:
         if threshold < _NEAR:
             return few_near(tables, begin, offsets, threshold, open_, position, found)
@@ -131,13 +131,13 @@ def look_up(
 
 
 @kernel
-def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) -> bool:
+def gather(chunked: Any, query: Any, threshold: int, k: int, gathered: Any) -> bool:
     """Sort the open items within `threshold` of a query by distance; returns whether there are k.
 
-    When many have come, the threshold is lowered: only what k of them leave open is looked for from
-    there on.
+    chunked: the tables of all chunks and more, see `scan_lut`. When many items have come, the
+    threshold falls below the k-th distance so far, for the items that follow.
     """
-    tables, codes, bits, offsets, open_, found = chunks_of
+    tables, codes, bits, offsets, open_, found = chunked
     own = (_1 << bits) - _1
     chunks = len(open_) // CHUNK_WORDS
     size, width, most = len(tables) // max(1, chunks), np.uint64(k + 1), k + _MORE
@@ -147,7 +147,7 @@ def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) ->
         begin, position = np.uint64(chunk * size), np.uint64(chunk * CHUNK_WORDS)
         words = look_up(tables, begin, offsets, threshold, open_, position, found)
         if done:
-            words = skip(found, words, done)
+            words = clear_first(found, words, done)
             done = np.uint64(0)
         chunk += 1
         while words:
@@ -167,14 +167,14 @@ def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) ->
                 if new == most:  # the rest of this chunk, with a lower threshold
                     total += new
                     new, chunk, done = 0, chunk - 1, _64 * word + bit + _1
-                    threshold = lower(gathered, threshold, k)
+                    threshold = lower_threshold(gathered, threshold, k)
                     words = left = np.uint64(0)
     return total + new >= k
 
 
 @kernel
-def skip(found: Any, words: Any, done: Any) -> Any:
-    """Take the first `done` items of a chunk away: from `words`, and from the word they end in."""
+def clear_first(found: Any, words: Any, done: Any) -> Any:
+    """Clear the first `done` items of a chunk, in `words` and in the word they end in."""
     word = done >> np.uint64(6)
     if word == np.uint64(CHUNK_WORDS):
         return np.uint64(0)
@@ -184,8 +184,8 @@ def skip(found: Any, words: Any, done: Any) -> Any:
 
 
 @kernel
-def lower(gathered: Any, threshold: int, k: int) -> int:
-    """How far an item may be that comes after those of the tally, to be one of the k nearest."""
+def lower_threshold(gathered: Any, threshold: int, k: int) -> int:
+    """The largest distance at which a further item can still be one of the k nearest."""
     count = 0
     for distance in range(threshold + 1):
         count += gathered.tally[distance]
@@ -195,8 +195,8 @@ def lower(gathered: Any, threshold: int, k: int) -> int:
 
 
 @kernel
-def in_order(gathered: Any, threshold: int, keys: Any) -> tuple[int, int]:
-    """The nearest items into `keys` (k,), ascending; returns (the last distance, how many)."""
+def take_nearest(gathered: Any, threshold: int, keys: Any) -> tuple[int, int]:
+    """Write the nearest items to `keys` (k,), ascending; returns (last distance, count)."""
     k, count, distance = len(keys), 0, -1
     while count < k and distance < threshold:
         distance += 1
@@ -210,13 +210,13 @@ def in_order(gathered: Any, threshold: int, keys: Any) -> tuple[int, int]:
 MEMORY = 1 << 24
 """Bytes that the tables of a batch may take."""
 _START, _ITEM, _WORD = 250.0, 0.047, 0.7
-"""Nanoseconds of a query, of an item of it, and of a word of the tables, about."""
+"""Approximate nanoseconds: of a query, of an item scanned for it, of a word of the tables."""
 _PIECE = 512
-"""Queries of one call, at most: the first of them has no neighbour to guess by."""
+"""Queries of one call, at most: the first of them starts with the largest threshold."""
 
 
 class SevenBitTables(SearchStrategy):
-    """Codes of up to 30 bits: see `seven_bit_tables`. One query, or a radius: the scan does it."""
+    """Codes of up to 30 bits: see `seven_bit_tables`. A radius search is a linear scan."""
 
     name = "lut"
     per_batch = True
@@ -241,7 +241,7 @@ class SevenBitTables(SearchStrategy):
         def work(part: Numbers) -> None:
             scan_lut(luts, order, open_, queries, part, exclude, nearest)
 
-        map_parts(pool, by_code(queries), _PIECE, work)
+        map_parts(pool, order_by_code(queries), _PIECE, work)
         return nearest
 
     @property
@@ -249,7 +249,7 @@ class SevenBitTables(SearchStrategy):
         return LAG_PLANES if self.segment.planes.lags else 0
 
     def _make(self, pool: ThreadPool) -> LookUp:
-        """The tables of all chunks, by all threads."""
+        """Fill the tables of all chunks, by all threads."""
         planes, bits, lag_planes = self.segment.planes.words, self.segment.bits, self._lag_planes
         chunks = chunks_of(len(self.segment))
         tables = empty_aligned((chunks * table_words(bits, lag_planes),), np.uint64)
@@ -266,12 +266,12 @@ class SevenBitTables(SearchStrategy):
 
 
 def chunks_of(items: int) -> int:
-    """Chunks of so many items."""
+    """The number of chunks that hold so many items."""
     return -(-items // CHUNK_ITEMS)
 
 
-def by_code(queries: Words) -> Numbers:
-    """The queries (B, 1) in the order of their codes, which are shorter than 32 bits."""
+def order_by_code(queries: Words) -> Numbers:
+    """The indices that sort queries (B, 1) by their codes, which are shorter than 32 bits."""
     numbers = np.arange(len(queries), dtype=np.uint64)
     order = np.sort((queries[:, 0] << np.uint64(32)) | numbers)
     return (order & np.uint64(0xFFFFFFFF)).astype(np.int64)

@@ -49,9 +49,9 @@ from xorec.search.hamming.mih_tables import (
     ENTRY,
     FIRST,
     WIDTH,
+    BucketTable,
     EntryFilter,
     HashTables,
-    Table,
     substring,
 )
 from xorec.search.hamming.planes import (
@@ -260,7 +260,7 @@ def probe_levels(
     """
     cuts, levels, rings, masks = tables.cuts, tables.levels, tables.rings, tables.masks
     table, (buckets, spans, room) = (
-        Table(cuts, tables.starts, tables.places, tables.copies),
+        BucketTable(cuts, tables.starts, tables.places, tables.copies),
         scratch,
     )
     cost, step, count_tables = 0.0, levels[0, 2], len(cuts)

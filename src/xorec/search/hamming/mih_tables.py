@@ -235,8 +235,8 @@ class HashTables(NamedTuple):
         return cls(*fields)
 
 
-class Table(NamedTuple):
-    """What kernels scan buckets in: fields of `HashTables`."""
+class BucketTable(NamedTuple):
+    """The fields of `HashTables` that kernels read to scan buckets."""
 
     cuts: Numbers
     starts: Rows

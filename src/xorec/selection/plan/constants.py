@@ -110,7 +110,7 @@ def farness(held: float) -> float:
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineConstants:
     """Constants, and where they come from: `measured` here, or the defaults."""
 
     constants: Constants
@@ -150,7 +150,7 @@ def typed(values: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def this_machine() -> Machine:
+def this_machine() -> MachineConstants:
     """What was measured here; the defaults where nothing was, or where the file means nothing."""
     try:
         kept = json.loads(constants_file().read_text(encoding="utf-8"))
@@ -158,10 +158,10 @@ def this_machine() -> Machine:
         if not all(value >= 0 for value in values.values()):
             raise ValueError
         note = "" if kept["code"] == source_digest() else "measured with other code: bench again"
-        return Machine(Constants(**values), True, str(kept["cpu"]), note)
+        return MachineConstants(Constants(**values), True, str(kept["cpu"]), note)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         note = "constants of another machine: `xorec bench engine` measures this one"
-        return Machine(Constants(), False, DEFAULT_CPU, note)
+        return MachineConstants(Constants(), False, DEFAULT_CPU, note)
 
 
 def cpu_name() -> str:

@@ -24,8 +24,8 @@ from xorec.selection.plan.constants import SAVE_BYTES_PAIR
 from xorec.selection.plan.job import (
     JobPlan,
     Memory,
+    Phase,
     PlanInput,
-    Step,
     Where,
     by_item_bytes,
     model_bytes,
@@ -41,11 +41,11 @@ from xorec.training.discrete.sweeps import ITEM_BLOCKS
 
 
 def fit_plan(
-    given: PlanInput, steps: Sequence[Step], memory: Sequence[Memory], learned: int, scratch: int
+    given: PlanInput, steps: Sequence[Phase], memory: Sequence[Memory], learned: int, scratch: int
 ) -> JobPlan:
     """A fit, from reading to the model file. learned: its bytes in the file; scratch: on Spark."""
     seconds = 1e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
-    write = Step("write the model", driver_seconds=seconds)
+    write = Phase("write the model", driver_seconds=seconds)
     held = round(SAVE_BYTES_PAIR * given.sizes.pairs)
     seen = Memory("driver", "seen lists for the model file", held, "write")
     return JobPlan(
@@ -64,7 +64,7 @@ def plan_als(given: PlanInput, model: Any) -> JobPlan:
     return fit_plan(given, steps, memory, vector_bytes(given.sizes, size), items_file)
 
 
-def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], list[Memory]]:
+def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Phase], list[Memory]]:
     """The fit itself: for plans of models that start from ALS, too."""
     sizes, constants, steps = given.sizes, given.constants, []
     rows_of = {"users": sizes.users, "items": sizes.items}
@@ -75,7 +75,7 @@ def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], lis
         ns_flop = constants.of("ns_flop", 4 * size * others)
         work = 1e-9 * ns_flop * flops + 1e-6 * constants.of("us_row") * rows
         axes = 1e-9 * constants.of("ns_blas") * 3 * others * size * size
-        step = Step(f"{kind}: solve rows", work * epochs, row_blocks(rows), axes * epochs)
+        step = Phase(f"{kind}: solve rows", work * epochs, row_blocks(rows), axes * epochs)
         if given.remote:
             result, sent = (4 * size + 8) * rows, placed_bytes(sizes, kind)
             jobs = epochs * placed_waves(row_blocks(rows), given.engine.slots, sent, result)
@@ -142,7 +142,7 @@ def plan_slim(given: PlanInput, model: Any) -> JobPlan:
     return fit_plan(given, steps, memory, learned, pairs_file(sizes) + whole)
 
 
-def slim_steps(given: PlanInput, config: Any, weights: bool = True) -> list[Step]:
+def slim_steps(given: PlanInput, config: Any, weights: bool = True) -> list[Phase]:
     """Nearest items, items that users have together (up to 16,384 items), a system for each."""
     sizes, constants = given.sizes, given.constants
     width, count, shared = min(config.neighbours, sizes.items), sizes.items, pairs_file(sizes)
@@ -195,10 +195,10 @@ def links(sizes: DataSizes, width: int) -> float:
 
 def _step(
     given: PlanInput, name: str, work: float, sent: int, result: int, shared: int = 0
-) -> Step:
+) -> Phase:
     """Work in blocks of 16 items or more."""
     blocks = row_blocks(given.sizes.items, 16)
-    step = Step(name, work, blocks)
+    step = Phase(name, work, blocks)
     if not given.remote:
         return step
     jobs = waves(blocks, given.engine.slots, result // blocks)
@@ -228,11 +228,11 @@ def plan_dense(given: PlanInput, model: Any) -> JobPlan:
     work += 1e-9 * constants.of("ns_meeting", 4 * sizes.pairs) * meetings(sizes)
     whole = Memory("worker" if given.remote else "driver", "items by items", 24 * sizes.items**2)
     learned = vector_bytes(sizes, size) + 4 * sizes.items**2
-    return one_task(given, [Step("invert", work, given.engine.cores)], size, learned, [whole])
+    return one_task(given, [Phase("invert", work, given.engine.cores)], size, learned, [whole])
 
 
 def one_task(
-    given: PlanInput, steps: list[Step], size: int, learned: int, more: Sequence[Memory] = ()
+    given: PlanInput, steps: list[Phase], size: int, learned: int, more: Sequence[Memory] = ()
 ) -> JobPlan:
     """The steps where they run: pairs go there in one file, the model comes back."""
     rows, sent = vector_bytes(given.sizes, size), pairs_bytes(given.sizes)
@@ -248,20 +248,20 @@ def one_task(
     return fit_plan(given, [task], [*memory, *more], learned, sent)
 
 
-def in_one_task(name: str, work: float, sent: int, result: int) -> Step:
+def in_one_task(name: str, work: float, sent: int, result: int) -> Phase:
     """A fit that goes to one executor in one file, and comes back."""
-    return Step(name, work, jobs=1, stages=2, shared=sent, result=result, in_one=True)
+    return Phase(name, work, jobs=1, stages=2, shared=sent, result=result, in_one=True)
 
 
 def pass_steps(
     given: PlanInput, model: type[Model[Any]], config: Any, *, is_start: bool = False
-) -> list[Step]:
+) -> list[Phase]:
     """Epochs over triplets; before them the race of what is `auto`, and the vectors to start from.
 
     `model.triplet_cost` says what a triplet costs; models without negatives count pairs.
     """
     chosen = config.resolved() if hasattr(config, "resolved") else config
-    start, steps = getattr(config, "start", None), list[Step]()
+    start, steps = getattr(config, "start", None), list[Phase]()
     if getattr(start, "model", None) is not None:
         begun = start_steps(given, start)
         steps = [replace(step, name=f"start: {step.name}") for step in begun]
@@ -269,15 +269,15 @@ def pass_steps(
     epoch = model.triplet_cost * epoch_seconds(given, getattr(chosen, "negatives", 1), size)
     if chosen != config and not is_start:
         share = min(1.0, RACE_PAIRS / max(1, given.sizes.pairs))
-        steps.append(Step("race of settings", share * RACE_EPOCHS * epoch, given.engine.cores))
+        steps.append(Phase("race of settings", share * RACE_EPOCHS * epoch, given.engine.cores))
         epoch *= RACE_NEGATIVES
     if model.triplet_cost:
         name = f"{epochs} epochs over triplets" if hasattr(chosen, "epochs") else "learn"
-        steps.append(Step(name, epoch * epochs, given.engine.cores))
+        steps.append(Phase(name, epoch * epochs, given.engine.cores))
     return steps
 
 
-def start_steps(given: PlanInput, start: Any) -> list[Step]:
+def start_steps(given: PlanInput, start: Any) -> list[Phase]:
     """The fit of the vectors that another model starts from."""
     if start.model == "als":
         return als_parts(given, start.dimensions, start.epochs)[0]
@@ -320,7 +320,7 @@ def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
     for one in tried:
         if one.name == "ste":
             work = epoch_seconds(given, config.negatives, bits) * config.epochs
-            steps.append(Step(f"{config.epochs} epochs of ste", work, given.engine.cores))
+            steps.append(Phase(f"{config.epochs} epochs of ste", work, given.engine.cores))
         elif one.learns:
             steps += sweep_steps(given, one.name, config.epochs, config.negatives, bits)
     learned = stored_code_bytes(sizes, bits)
@@ -342,22 +342,22 @@ def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
     return fit_plan(given, steps, [*memory, *slims], learned, scratch)
 
 
-def sweep_steps(given: PlanInput, name: str, sweeps: int, negatives: int, bits: int) -> list[Step]:
+def sweep_steps(given: PlanInput, name: str, sweeps: int, negatives: int, bits: int) -> list[Phase]:
     """Users, exchange, blocks of items, loss; times the sweeps. Their shares: as flips measured."""
     sizes, constants = given.sizes, given.constants
     ns = constants.of(f"ns_{name}{'_blocks' if given.remote else ''}", bits * sizes.users)
     work = sweeps * 1e-9 * ns * sizes.pairs * negatives * (0.25 + 0.75 * bits / 64)
     tasks = row_blocks(sizes.users)
     if not given.remote:
-        return [Step(f"{sweeps} sweeps of {name}", work, tasks)]
+        return [Phase(f"{sweeps} sweeps of {name}", work, tasks)]
     parts, shared = min(ITEM_BLOCKS, sizes.items), sweeps * code_bytes(sizes, bits)
     of_users, of_items = (8 * -(-bits // 64) * rows for rows in (sizes.users, sizes.items))
     accept = sweeps * 1e-9 * constants.of("ns_accept") * sizes.pairs * negatives
     conflicts = CONFLICT_BYTES * sizes.pairs * negatives // ITEM_BLOCKS
     result = sweeps * (of_items + 24 * sizes.items + conflicts)
 
-    def step(part: str, share: float, stages: int, **moved: Any) -> Step:
-        return Step(f"{name}: {part}", share * work, tasks, jobs=sweeps, stages=stages, **moved)
+    def step(part: str, share: float, stages: int, **moved: Any) -> Phase:
+        return Phase(f"{name}: {part}", share * work, tasks, jobs=sweeps, stages=stages, **moved)
 
     users = step("users", 0.2, sweeps + 1, shared=shared, sent=user_blocks_bytes(sizes))
     exchanged, jobs = sweeps * role_bytes(sizes.pairs, negatives), sweeps * parts
@@ -385,7 +385,7 @@ def stored_code_bytes(sizes: DataSizes, bits: int) -> int:
     return -(-bits // 8) * (sizes.users + sizes.items)
 
 
-def _start(given: PlanInput, config: Any) -> tuple[list[Step], list[Memory]]:
+def _start(given: PlanInput, config: Any) -> tuple[list[Phase], list[Memory]]:
     start = config.start
     if start.model == "als":
         return als_parts(given, start.dimensions, start.epochs)

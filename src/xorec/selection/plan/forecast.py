@@ -15,8 +15,8 @@ from xorec.selection.plan.fits import FITS, code_bytes, stored_code_bytes
 from xorec.selection.plan.job import (
     JobPlan,
     Memory,
+    Phase,
     PlanInput,
-    Step,
     Where,
     model_bytes,
     waves,
@@ -39,7 +39,7 @@ def plan_lists(given: PlanInput, what: str, k: int, bits: int) -> JobPlan:
     writing = 1e-6 * constants.of("us_list_row") * queries * k
     file = model_bytes(sizes, stored_code_bytes(sizes, bits))
     result = 12 * k * size
-    step = Step(what, one * queries, blocks if given.remote else given.engine.cores, writing)
+    step = Phase(what, one * queries, blocks if given.remote else given.engine.cores, writing)
     memory = [
         *given.processes(),
         Memory("driver", "the model, mapped", file),
@@ -85,7 +85,7 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
         if not given.remote
         else Memory("driver", "blocks on their way", 4 * theirs + 32 * users),
     ]
-    step = Step("rank and measure", users * each, blocks)
+    step = Phase("rank and measure", users * each, blocks)
     if given.remote:
         sent = 4 * (theirs + tests) + 20 * users
         result = 24 * tests + (200 + 4 * 50) * users
@@ -99,10 +99,10 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
     return JobPlan((*given.start(), read, read_asked.read(), step), tuple(memory))
 
 
-def _read_model(given: PlanInput, more: float = 0.0) -> Step:
+def _read_model(given: PlanInput, more: float = 0.0) -> Phase:
     """Checking and opening the file; the index; and so many seconds more."""
     seconds = 0.2e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
-    return Step("read the model", driver_seconds=seconds + more)
+    return Phase("read the model", driver_seconds=seconds + more)
 
 
 _MOST_SHARE = 0.9
@@ -162,7 +162,7 @@ def advice(forecast: Forecast) -> list[str]:
     return found
 
 
-def _slow(forecast: Forecast, step: Step) -> str:
+def _slow(forecast: Forecast, step: Phase) -> str:
     engine = forecast.given.engine
     if step.in_one and engine.is_spark:
         return f"{step.name!r} runs on the {engine.cores} cores of one executor, whatever the rest"
@@ -185,7 +185,7 @@ class Forecast:
     given: PlanInput
     plan: JobPlan
 
-    def seconds(self, step: Step) -> float:
+    def seconds(self, step: Phase) -> float:
         """By the clock, on machines that do nothing else."""
         engine, constants = self.given.engine, self.given.constants
         if not engine.is_spark:
@@ -202,7 +202,7 @@ class Forecast:
         work = step.core_seconds / max(1, workers)
         return step.driver_seconds + work + waiting + moving + brought
 
-    def cpu_seconds(self, step: Step) -> float:
+    def cpu_seconds(self, step: Phase) -> float:
         """Of all processes together."""
         engine, constants = self.given.engine, self.given.constants
         found = step.driver_seconds + step.core_seconds
@@ -214,7 +214,7 @@ class Forecast:
             found += step.shared * engine.executors / constants.of("file_bytes_per_second")
         return found
 
-    def shuffle_bytes(self, step: Step) -> int:
+    def shuffle_bytes(self, step: Phase) -> int:
         """As Spark writes them: blocks that are placed are shuffled, too."""
         return round(SHUFFLE_RATIO * (step.sent + step.exchanged))
 

@@ -17,7 +17,7 @@ Where = Literal["driver", "jvm", "worker"]
 
 
 @dataclass(frozen=True)
-class Step:
+class Phase:
     """Something that is done, before the next thing begins.
 
     core_seconds: of all its blocks together. tasks: so many can work on it at the same time.
@@ -55,7 +55,7 @@ class Memory:
 class JobPlan:
     """A job as formulas have it. disk: bytes that stay; scratch: bytes that come and go."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Phase, ...]
     memory: tuple[Memory, ...]
     disk: int = 0
     scratch: int = 0
@@ -185,25 +185,25 @@ class PlanInput:
         """Whether blocks go to other processes."""
         return self.engine.is_spark
 
-    def start(self, share: float = 1.0) -> list[Step]:
+    def start(self, share: float = 1.0) -> list[Phase]:
         """What comes before a job: the command, and the session of Spark.
 
         share: of what a fit needs, for commands that need less.
         """
         constants, engine = self.constants, self.engine
-        steps = [Step("start", driver_seconds=share * constants.start_seconds)]
+        steps = [Phase("start", driver_seconds=share * constants.start_seconds)]
         if self.remote:
-            steps.append(Step("start Spark", driver_seconds=constants.spark_start_seconds))
+            steps.append(Phase("start Spark", driver_seconds=constants.spark_start_seconds))
             workers = engine.slots * constants.worker_seconds
             if not engine.one_machine:
                 workers += engine.executors * constants.of("executor_seconds")
-            steps.append(Step("start workers", workers, engine.slots))
+            steps.append(Phase("start workers", workers, engine.slots))
         return steps
 
-    def read(self) -> Step:
+    def read(self) -> Phase:
         """Reading the data, by the command's own process."""
         seconds = 1e-6 * self.constants.us_read_pair * self.sizes.pairs
-        return Step("read data", driver_seconds=seconds)
+        return Phase("read data", driver_seconds=seconds)
 
     def processes(self) -> list[Memory]:
         """What processes have before they have data."""
@@ -231,7 +231,7 @@ class PlanInput:
         """Results of one job on the driver: as they come, and in the order of their blocks."""
         return Memory("driver", name, 2 * min(count, WAVE_BYTES), "fit")
 
-    def passing(self, steps: Iterable[Step]) -> list[Memory]:
+    def passing(self, steps: Iterable[Phase]) -> list[Memory]:
         """The heap of Java for blocks and results that pass through it.
 
         Jobs are cut so that only so much passes at once. One Java that is driver and executor holds

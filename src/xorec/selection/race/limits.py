@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xorec.core.errors import OptionError
 from xorec.core.kernels import compiling
-from xorec.selection.race.trial import Trial
+from xorec.selection.race.trial import RaceTrial
 
 PAIRS_A_MINUTE = 200_000
 """What the default budget is made for."""
@@ -98,15 +98,15 @@ class Target:
             return "the best lists"
         return f"the best lists in at most {self.most:g} {_LIMITS[self.limit]}"
 
-    def used(self, trial: Trial) -> float:
+    def used(self, trial: RaceTrial) -> float:
         """What a trial takes of what is limited."""
         return {"bytes": trial.bytes_per_item, "us": trial.us_per_query}.get(self.limit, 0.0)
 
-    def fits(self, trial: Trial) -> bool:
+    def fits(self, trial: RaceTrial) -> bool:
         """Whether a trial stays within the limit."""
         return self.used(trial) <= self.most
 
-    def best(self, trials: Sequence[Trial]) -> Trial:
+    def best(self, trials: Sequence[RaceTrial]) -> RaceTrial:
         """The best that fits; where none does, the best of those that take about the least.
 
         Of those that validation cannot tell from the best, the one of fewest bytes; of as many

@@ -21,7 +21,7 @@ from typing import Any
 from xorec.models import model_class
 from xorec.selection.model_specs import ModelSpec
 from xorec.selection.race.limits import Budget, Target
-from xorec.selection.race.trial import BASELINE, Trial
+from xorec.selection.race.trial import BASELINE, RaceTrial
 
 MODEL = "slim"
 
@@ -84,13 +84,13 @@ def weights_spec(settings: dict[str, Any]) -> ModelSpec:
     return ModelSpec(MODEL, {**own, "weight_dtype": "int8"})
 
 
-def best_weights(trials: Sequence[Trial]) -> dict[str, Any]:
+def best_weights(trials: Sequence[RaceTrial]) -> dict[str, Any]:
     """The settings of the best item weights so far."""
     found = [trial for trial in trials if trial.model == MODEL]
     return dict(max(found, key=lambda trial: trial.value).settings) if found else {}
 
 
-def all_moves(trials: Sequence[Trial]) -> Iterator[ModelSpec]:
+def all_moves(trials: Sequence[RaceTrial]) -> Iterator[ModelSpec]:
     """All that are left, coarse ones first."""
     for again in (False, True):
         for scale, level in RUNGS:
@@ -98,7 +98,7 @@ def all_moves(trials: Sequence[Trial]) -> Iterator[ModelSpec]:
 
 
 def moves(
-    trials: Sequence[Trial], scale: Scale, level: int, *, again: bool = False
+    trials: Sequence[RaceTrial], scale: Scale, level: int, *, again: bool = False
 ) -> Iterator[ModelSpec]:
     """The best with one setting one step down or up.
 
@@ -119,7 +119,7 @@ SMALL_CATALOGUE = 5_000
 
 
 def next_recipe(
-    trials: Sequence[Trial], budget: Budget, n_items: int, target: Target
+    trials: Sequence[RaceTrial], budget: Budget, n_items: int, target: Target
 ) -> ModelSpec | None:
     """The next recipe that was not tried; None: there is nothing left to try."""
     tried = [_without_start(trial.spec) for trial in trials]
@@ -136,7 +136,7 @@ def _without_start(spec: ModelSpec) -> ModelSpec:
 
 
 def _ladder(
-    trials: Sequence[Trial], budget: Budget, n_items: int, target: Target
+    trials: Sequence[RaceTrial], budget: Budget, n_items: int, target: Target
 ) -> Iterator[ModelSpec]:
     """All recipes in order, as far as it is known by now."""
     yield ModelSpec(BASELINE)
@@ -157,17 +157,17 @@ def _ladder(
         yield from all_moves(trials)
 
 
-def _start(trials: Sequence[Trial]) -> dict[str, Any]:
+def _start(trials: Sequence[RaceTrial]) -> dict[str, Any]:
     """What the vectors of a trial have ended with: an equal start is not learned again."""
     return next((dict(one.refit["start"]) for one in trials if "start" in one.refit), {})
 
 
-def _blend(trials: Sequence[Trial]) -> ModelSpec:
+def _blend(trials: Sequence[RaceTrial]) -> ModelSpec:
     """The best item weights so far, and the vectors that were learned before."""
     return ModelSpec("blend", {"slim": best_weights(trials), "start": _start(trials)})
 
 
-def _with_codes(trials: Sequence[Trial], target: Target) -> Iterator[ModelSpec]:
+def _with_codes(trials: Sequence[RaceTrial], target: Target) -> Iterator[ModelSpec]:
     """Codes alone, and codes with vectors, where few bytes or little time are asked for."""
     start = _start(trials)
     if target.limit == "us":

@@ -14,7 +14,7 @@ from xorec.core.source_digest import source_digest
 from xorec.data.interactions import Interactions
 from xorec.selection.race.limits import ENOUGH, Budget, Target
 from xorec.selection.race.proposals import next_recipe
-from xorec.selection.race.trial import BASELINE, METRIC, Trial, run_trial
+from xorec.selection.race.trial import BASELINE, METRIC, RaceTrial, run_trial
 
 _VECTORS_SHARE = 0.6
 """Of the budget, after which vectors stop learning: the last fit takes as long again."""
@@ -24,8 +24,8 @@ _VECTORS_SHARE = 0.6
 class RaceResult:
     """The trials in the order in which they ran, and the one that won. judged_on: in words."""
 
-    trials: list[Trial]
-    winner: Trial
+    trials: list[RaceTrial]
+    winner: RaceTrial
     target: Target
     judged_on: str = ""
 
@@ -44,7 +44,7 @@ class RaceResult:
             "judged_on": self.judged_on,
         }
 
-    def others(self, count: int) -> list[Trial]:
+    def others(self, count: int) -> list[RaceTrial]:
         """The best `count` trials beside the winner, best first, and the baseline at the end."""
         ranked = sorted(self.trials, key=lambda one: -one.value)
         others = [one for one in ranked if one is not self.winner and not one.note]
@@ -116,14 +116,14 @@ class _Kept:
         self._path: Path | None = options.for_stage("race").checkpoint
         self._resume, self._key = options.resume, json.loads(json.dumps(list(key)))
 
-    def read(self) -> list[Trial]:
+    def read(self) -> list[RaceTrial]:
         """Those of a run on the same data with the same seed and code."""
         if self._path is None or not self._resume or not self._path.exists():
             return []
         kept = json.loads(self._path.read_text(encoding="utf-8"))
-        return [Trial(**one) for one in kept["trials"]] if kept["key"] == self._key else []
+        return [RaceTrial(**one) for one in kept["trials"]] if kept["key"] == self._key else []
 
-    def write(self, trials: Sequence[Trial]) -> None:
+    def write(self, trials: Sequence[RaceTrial]) -> None:
         """All trials so far."""
         if self._path is not None:
             rows = list(map(asdict, trials))

@@ -1,4 +1,4 @@
-"""Trial: one recipe of a race, fitted on the training part and measured on the validation part."""
+"""RaceTrial: one recipe of a race, fitted on the training part, measured on validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASELINE = "popularity"
 
 
 @dataclass(frozen=True)
-class Trial:
+class RaceTrial:
     """What one recipe gave: NDCG@10 on validation, and what it takes to serve.
 
     bytes_per_item: of what the model file keeps of items, without an index. refit: the settings for
@@ -67,21 +67,21 @@ class Trial:
 
 def run_trial(
     spec: ModelSpec, train: Interactions, validation: Interactions, options: RunOptions
-) -> Trial:
+) -> RaceTrial:
     """Fit the recipe and measure it; one that fails has a note and no value."""
     began, settings = time.perf_counter(), dict(spec.settings)
     try:
         model = model_class(spec.name)(**settings).fit(train, validation, options)
     except XorecError as error:
         seconds = time.perf_counter() - began
-        return Trial(spec.name, settings, 0.0, seconds, note=str(error))
+        return RaceTrial(spec.name, settings, 0.0, seconds, note=str(error))
     seconds = time.perf_counter() - began
     learned = model.representation_
     quiet = replace(options, progress=SILENT)
     sample = validation_sample(validation, options.seed)
     measured = evaluate(learned, train, sample, ks=(10,), options=quiet)
     around = measured.interval(METRIC, seed=options.seed)
-    return Trial(
+    return RaceTrial(
         spec.name,
         settings,
         measured[METRIC],

@@ -77,7 +77,7 @@ def _load(path: Path, about: dict[str, Any]) -> Any:
         begin = optuna.load_study if known else partial(optuna.create_study, direction="maximize")
         study = begin(storage=storage, study_name=_NAME)
     except (ValueError, KeyError, TypeError) as error:
-        text = f"the study {path} is damaged ({error}): remove it and begin anew."
+        text = f"the study {path} is damaged ({error}): remove it and begin again."
         raise OptionError(text) from None
     if _ABOUT not in study.user_attrs and not study.get_trials(deepcopy=False):
         study.set_user_attr(_ABOUT, about)

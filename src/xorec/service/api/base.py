@@ -65,7 +65,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     request_id: str = ""
-    at: int | None = Field(None, description="The place in a list of the first that is wrong.")
+    at: int | None = Field(None, description="The index in a list of the first that is wrong.")
 
 
 Json = dict[str, Any]

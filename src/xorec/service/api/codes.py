@@ -39,10 +39,10 @@ _HEX = "Hexadecimal, bytes in order; bit 0 is the lowest bit of the first byte."
 
 
 class CodesQuery(ModelQuery):
-    """Whose codes: of a user, of somebody who has `items` (besides), of the items `of`."""
+    """Whose codes: of a user, of a user with `items` (as well), of the items `of`."""
 
     user: str | None = None
-    items: tuple[str, ...] = Field((), description="What somebody new has, or a user besides.")
+    items: tuple[str, ...] = Field((), description="Items of a new user, or more of a user.")
     of: tuple[str, ...] = Field((), description="Items whose codes are wanted.")
     seq: int | None = Field(None, ge=0)
 
@@ -67,7 +67,7 @@ class CodesAnswer(Answer):
 
 @ROUTES("GET", "/v1/codes")
 async def get_codes(service: Service, query: CodesQuery) -> CodesAnswer:
-    """The bits that somebody's list is searched with, and the bits of items."""
+    """The query code of a user, and the codes of items."""
     await check_seq(service, query.seq)
     live = service.models[query.name]
     wanted = items_of(live, query.of, "of")

@@ -103,7 +103,7 @@ class CompareAnswer(Answer):
     overlap_low: float | None = None
     overlap_high: float | None = None
     differ: list[DifferingUser]
-    seq: int = Field(description="The place of the log as of which this was found.")
+    seq: int = Field(description="The seq of the log as of which this was found.")
 
 
 _SECONDS = 2.0
@@ -208,17 +208,17 @@ def _on_newest_events(
     """Both models on events that neither has learned; or why they say nothing."""
     tests = held_out(a, b)
     if len(tests) >= FEWEST:
-        places = ranks(a, b, tests[: max(users, FEWEST)], k, _SECONDS)
-        if len(places) >= FEWEST:
+        rank = ranks(a, b, tests[: max(users, FEWEST)], k, _SECONDS)
+        if len(rank) >= FEWEST:
             how = (
-                f"the last new item of each of {len(places):,} users, held out; both models know "
+                f"the last new item of each of {len(rank):,} users, held out; both models know "
                 "what came before it and have not learned from it"
             )
             return [
-                _paired(f"{name}@{k}", how, *of(places).T)
+                _paired(f"{name}@{k}", how, *of(rank).T)
                 for name, of in (("ndcg", ndcg), ("user_hr", hit))
             ], None
-        tests = tests[: len(places)]
+        tests = tests[: len(rank)]
     said = (
         f"{len(tests):,} users took an item after both models were trained, and {FEWEST} are "
         "needed to judge by"

@@ -63,7 +63,7 @@ class EventsAnswer(Answer):
 
 
 class EventsQuery(Query):
-    """Events of a user, newest first; before: places in the log below this one."""
+    """Events of a user, newest first; before: seqs in the log below this one."""
 
     user: str | None = None
     k: int = Field(100, ge=1)

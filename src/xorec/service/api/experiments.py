@@ -88,7 +88,7 @@ def share_of(salt: str, user: Id) -> float:
 
 
 def arm_of(experiments: Mapping[str, Mapping[str, Any]], name: str, user: Id | None) -> str:
-    """The model that an experiment gives to a user; its first arm to somebody without an id."""
+    """The model that an experiment gives to a user; its first arm if there is no user id."""
     found = experiments.get(name)
     if found is None:
         hint = did_you_mean(name, experiments)
@@ -115,7 +115,7 @@ def difference_test(
 ) -> dict[str, float | list[float]]:
     """The difference of two means over different users: bootstrap interval, permutation p-value.
 
-    Users are in one arm only, so nothing is paired: labels are dealt anew.
+    Users are in one arm only, so nothing is paired: labels are permuted.
 
     >>> found = difference_test(np.full(50, 0.9), np.full(50, 0.1))
     >>> found["difference"], found["p_value"] < 0.001

@@ -25,7 +25,7 @@ from xorec.service.api import (
     stats,
     users,
 )
-from xorec.service.http.app import Health
+from xorec.service.http.app import WorkerHealth
 from xorec.service.http.exchange import Reply
 from xorec.service.http.openapi import document
 from xorec.service.http.problems import busy
@@ -59,7 +59,7 @@ class Version(BaseModel):
     python: str
 
 
-def health_routes(health: Health, metrics: Metrics) -> Routes:
+def health_routes(health: WorkerHealth, metrics: Metrics) -> Routes:
     """Routes that need no model."""
     routes = Routes("health")
 
@@ -88,7 +88,7 @@ def health_routes(health: Health, metrics: Metrics) -> Routes:
     return routes
 
 
-def all_routes(health: Health, metrics: Metrics) -> tuple[Route, ...]:
+def all_routes(health: WorkerHealth, metrics: Metrics) -> tuple[Route, ...]:
     """Everything that the service answers."""
     routes, text = health_routes(health, metrics), b""
 

@@ -90,7 +90,7 @@ class ItemOut(BaseModel):
     known: bool = True
     count: int = Field(0, description="Users who have it.")
     rank: int | None = Field(
-        None, ge=1, description="Its place by popularity, 1 for what most users have; cold: none."
+        None, ge=1, description="Its rank by popularity, 1 for what most users have; cold: none."
     )
 
 

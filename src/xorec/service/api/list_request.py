@@ -1,4 +1,4 @@
-"""The request for a list, checked: ids in the types of the model, limits, places of the log."""
+"""The request for a list, checked: ids in the types of the model, limits, seqs of the log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RecommendBody(Body):
     """For whom, and which items may come."""
 
     user: JsonId | None = None
-    items: Ids = Field([], description="What somebody new has, or what a user has besides.")
+    items: Ids = Field([], description="Items of a new user, or more of a user.")
     k: Count = 10
     seen: bool = Field(False, description="List items that the user has, too.")
     allow: Ids | None = Field(None, description="Only these items.")
@@ -51,7 +51,7 @@ class RecommendBody(Body):
     name: str | None = Field(None, alias="model", description="A model by its name.")
     experiment: str | None = None
     explain: bool = False
-    seq: int | None = Field(None, ge=0, description="Answer with all events up to this place.")
+    seq: int | None = Field(None, ge=0, description="Answer with all events up to this seq.")
 
 
 class RecommendQuery(FilterQuery):
@@ -108,8 +108,8 @@ def items_of(live: LiveModel, texts: Sequence[str], what: str) -> list[Id]:
 
 
 async def check_seq(service: Service, seq: int | None) -> None:
-    """Wait until everything up to this place of the log is known; 503 if it takes long,
-    422 if the log has no such place."""
+    """Wait until everything up to this seq of the log is known; 503 if it takes long,
+    422 if the log has no such seq."""
     if seq is None or seq <= service.models.applied_seq:
         return
     if not await service.log_has(seq):

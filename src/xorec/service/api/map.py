@@ -1,4 +1,4 @@
-"""The map: where all items lie, how they are coloured, what stands where."""
+"""Endpoints of the item map: coordinates, colours, and the items at given rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ROWS = 2000
 
 
 class MapQuery(ModelQuery):
-    """Where items lie: two numbers each."""
+    """The coordinates of items. k: of the most popular, in JSON; binary has all."""
 
     k: int = Field(100_000, ge=1, le=5_000_000)
     format: Literal["json", "binary"] = Field(
@@ -44,7 +44,7 @@ class MapAnswer(Answer):
 
 class ColoursQuery(ModelQuery):
     """One byte an item. bit: with by=bit. user or item: with by=distance; items: as if the user,
-    or somebody new, had them as well. most: categories that get a byte of their own."""
+    or a new user, had them as well. most: categories that get a byte of their own."""
 
     by: Literal["popularity", "category", "bit", "distance"] = "popularity"
     bit: int = Field(0, ge=0)
@@ -56,7 +56,7 @@ class ColoursQuery(ModelQuery):
 
 class ColoursAnswer(Answer):
     """colours: a byte for each item by row, in base64; 255: it is not listed now. shown: which end
-    of a scale is to be seen, "low" or "high"; "" where bytes are classes."""
+    of a scale stands out, "low" or "high"; "" where bytes are classes."""
 
     by: str
     shown: Literal["low", "high", ""]
@@ -65,7 +65,7 @@ class ColoursAnswer(Answer):
 
 
 class MapItemsQuery(ModelQuery):
-    """Items by row, by id, or all those that a user has as of now; of `rows` and `items` 2,000."""
+    """Items by row, by id, or those of a user as of now; at most 2,000 of each."""
 
     rows: tuple[int, ...] = Field((), max_length=MOST_ROWS)
     items: tuple[str, ...] = Field((), max_length=MOST_ROWS)
@@ -73,7 +73,7 @@ class MapItemsQuery(ModelQuery):
 
 
 class MapItem(BaseModel):
-    """What stands at a place of the map. count: users who have it."""
+    """An item of the map. count: users who have it. available: whether it is listed now."""
 
     row: int
     id: JsonId
@@ -94,22 +94,22 @@ _BINARY = "application/octet-stream"
 
 @ROUTES("GET", "/v1/map", thread=True, also=_BINARY)
 def get_map(service: Service, request: Request, query: MapQuery) -> MapAnswer | Reply:
-    """Where items lie: two numbers each."""
+    """The coordinates of items on the map, x and y."""
     live = service.models[query.name]
-    places = live.item_map.places()
+    xy = live.item_map.places()
     if query.format == "binary" or request.headers.get("accept") == _BINARY:
         headers = (
             ("x-xorec-generation", str(live.about.number)),
             ("x-xorec-layout", live.item_map.layout.encode("ascii", "replace").decode()),
         )
-        return Reply(200, places.astype("<i2", copy=False).tobytes(), _BINARY, headers)
+        return Reply(200, xy.astype("<i2", copy=False).tobytes(), _BINARY, headers)
     rows = live.item_order
     rows = rows[live.filters.mask()[rows]][: query.k]
     return MapAnswer(
         model=live.ref,
         items=live.item_ids(rows.tolist()),
-        x=places[rows, 0].tolist(),
-        y=places[rows, 1].tolist(),
+        x=xy[rows, 0].tolist(),
+        y=xy[rows, 1].tolist(),
         count=live.recommender.item_counts[rows].tolist(),
         layout=live.item_map.layout,
     )
@@ -117,12 +117,12 @@ def get_map(service: Service, request: Request, query: MapQuery) -> MapAnswer | 
 
 @ROUTES("GET", "/v1/map/colours", thread=True)
 def get_colours(service: Service, query: ColoursQuery) -> ColoursAnswer:
-    """One byte an item: popularity, category, a bit, or the distance from somebody."""
+    """One byte an item: popularity, category, a bit, or the distance from a user or item."""
     live = service.models[query.name]
     if query.by == "distance":
         if (query.user is None and not query.items) == (query.item is None):
             raise OptionError(
-                "distance from whom? Give user=ID (or items=ID of what somebody has) or item=ID, "
+                "distance from whom? Give user=ID (or items=ID of a new user) or item=ID, "
                 "one of them."
             )
         user = None if query.user is None else user_of(live, query.user)
@@ -145,7 +145,7 @@ def get_colours(service: Service, query: ColoursQuery) -> ColoursAnswer:
 
 @ROUTES("GET", "/v1/map/items", thread=True)
 def get_map_items(service: Service, query: MapItemsQuery) -> MapItemsAnswer:
-    """Items by their rows on the map, or the rows of items."""
+    """Names, counts and rows of items: by row, by id, or of a user."""
     live = service.models[query.name]
     beyond = [row for row in query.rows if not 0 <= row < len(live.items)]
     if beyond:

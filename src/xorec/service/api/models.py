@@ -70,7 +70,7 @@ class ActivateAnswer(Answer):
 
 
 class RefitBody(Body):
-    """Learn anew from everything, in a child process; published behind the gate.
+    """Fit again on all data, in a child process; published behind the gate.
 
     recipe: a model's name with `settings`; default: as the served model was learned.
     """
@@ -169,7 +169,7 @@ def _activated(service: Service, name: str, number: int) -> ActivateAnswer:
 
 @ROUTES("POST", "/v1/refit", role="admin", status=202, writer=True)
 def post_refit(service: Service, body: RefitBody) -> TaskAnswer:
-    """Learn anew from everything, or take in the events now; published behind a gate."""
+    """Fit again on all data, or update with the new events now; published behind a gate."""
     live = service.models[body.name]
     if body.recipe is not None:
         from xorec.models import model_class

@@ -77,7 +77,7 @@ class NextQuery(Query):
 async def get_recommend(
     service: Service, request: Request, query: RecommendQuery
 ) -> RecommendAnswer:
-    """The best items for a user, for somebody who has some items, or for both."""
+    """The best items for a user, for a new user with these items, or for both."""
     user = None if query.user is None else user_of(service.models.default, query.user)
     return await _recommend(service, request, query, user)
 

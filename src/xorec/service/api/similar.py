@@ -32,7 +32,7 @@ class SimilarQuery(FilterQuery):
 
 
 class SimilarAnswer(Answer):
-    """Items like an item, most alike first."""
+    """Items like an item, most similar first."""
 
     item: JsonId
     items: list[Item]
@@ -54,14 +54,14 @@ class User(BaseModel):
 
 
 class SimilarUsersAnswer(Answer):
-    """Users like a user, most alike first."""
+    """Users like a user, most similar first."""
 
     user: JsonId
     users: list[User]
 
 
 class ExplainQuery(ModelQuery):
-    """Why this item for this user, or for somebody who has these items."""
+    """Why this item for this user, or for a new user with these items."""
 
     item: str
     user: str | None = None

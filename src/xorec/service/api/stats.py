@@ -32,7 +32,7 @@ class StatsAnswer(Answer):
 
 _BEGAN = time.time()
 _LIVE_SECONDS = 3600
-"""After which a stream ends; who watches connects anew."""
+"""After which a stream ends; the client connects again."""
 _TASKS = 5
 _SPARING = 100
 """A count of all events is not repeated before so many times what it took has gone by."""
@@ -112,7 +112,7 @@ def _task(task: Any) -> dict[str, Any]:
 
 
 def _count_events(service: Service) -> int:
-    """Of the whole log; not counted anew at once where counting takes long."""
+    """Events of the whole log; a count that took long is reused for a while."""
     counted_at, count, due = service.events_counted
     began, seq = time.monotonic(), service.models.applied_seq
     if counted_at != seq and began >= due:

@@ -61,7 +61,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Origins:
-    """Without keys, whoever reaches the service may use it: so no page of another origin may.
+    """Rejects requests of foreign web pages when the service has no API keys.
 
     A name that is not ours (`Host`) is a page whose name was made to lead here; a foreign `Origin`
     is a form or a script elsewhere. Neither header is checked where keys are.

@@ -49,14 +49,14 @@ _ON_ALL: Headers = (("x-content-type-options", "nosniff"), ("cache-control", "no
 
 
 @dataclass
-class Health:
+class WorkerHealth:
     """Where the service is in its life; the same object for all parts of a worker."""
 
     state: State = "starting"
 
 
 class Turns:
-    """Requests are answered in slices of 2 ms: between them the loop refuses whoever is too many.
+    """Requests are answered in slices of 2 ms: between them the loop rejects excess requests.
 
     A request that arrives while a slice is used up, or while others wait, waits for its turn.
     """
@@ -92,7 +92,7 @@ class Turns:
                 turn.set_result(None)
         self._scheduled = bool(self._waiting)
         if self._waiting:
-            self._ends = 0  # whoever comes now stands behind those that wait
+            self._ends = 0  # requests that come now queue behind those that wait
             asyncio.get_running_loop().call_soon(self._next_slice)
 
 
@@ -106,7 +106,7 @@ class App:
         self,
         config: Config,
         routes: Iterable[Route],
-        health: Health,
+        health: WorkerHealth,
         metrics: Metrics,
         *,
         worker: int = 0,

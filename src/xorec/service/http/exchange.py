@@ -41,7 +41,7 @@ class Reply:
 class Stream:
     """A reply of many parts. length: of all of them in bytes; None for events without an end.
 
-    A part that cannot be read ends the connection before `length`, so nobody takes it for whole.
+    A part that cannot be read ends the connection before `length`: the client sees that it is cut.
     """
 
     parts: AsyncIterator[bytes]
@@ -64,7 +64,7 @@ class RequestIds:
         self._count = itertools.count(1)
 
     def new(self) -> str:
-        """An id that nobody had before."""
+        """An id that no request had before."""
         return f"{self._prefix}{next(self._count):x}"
 
     def of(self, given: str | None) -> str:

@@ -37,21 +37,19 @@ def validation_line(
     """
     errors = error.errors(include_url=False, include_context=False)
     first = errors[0]
-    place = _place(first["loc"])
-    name = ".".join(str(part) for part in place) or where
+    loc = _location(first["loc"])
+    name = ".".join(str(part) for part in loc) or where
     if first["type"] == "extra_forbidden":
-        return (
-            f"{where} has a name {quoted(name)} that it should not have.{_name_hint(model, place)}"
-        )
+        return f"{where} has a name {quoted(name)} that it should not have.{_name_hint(model, loc)}"
     if first["type"] == "missing":
         return f"{quoted(name)} is missing in {where}: give it."
-    same = [one["msg"] for one in errors if _place(one["loc"]) == place]
+    same = [one["msg"] for one in errors if _location(one["loc"]) == loc]
     wishes = " or ".join(dict.fromkeys(map(_wish, same)))
     verb = "give " if first["msg"].startswith(_BEGINS[1]) else ""
     return f"{quoted(name)[1:-1]} is {quoted(first['input'])}: {verb}{wishes}."
 
 
-def _place(loc: Iterable[Any]) -> tuple[Any, ...]:
+def _location(loc: Iterable[Any]) -> tuple[Any, ...]:
     """Where a value stands, without the names that pydantic gives to the members of a union."""
     parts = list(loc)
     kept = [part for part in parts[1:] if not (isinstance(part, str) and _TAG.fullmatch(part))]
@@ -65,11 +63,11 @@ def _wish(message: str) -> str:
     return message[:1].lower() + message[1:].rstrip(".")
 
 
-def _name_hint(model: type[BaseModel] | None, place: Sequence[Any]) -> str:
-    if model is None or len(place) != 1:
+def _name_hint(model: type[BaseModel] | None, loc: Sequence[Any]) -> str:
+    if model is None or len(loc) != 1:
         return ""
     names = [field.alias or name for name, field in model.model_fields.items()]
-    return did_you_mean(str(place[0]), names) or f" Its names: {', '.join(names)}."
+    return did_you_mean(str(loc[0]), names) or f" Its names: {', '.join(names)}."
 
 
 MEDIA_TYPE = "application/problem+json"
@@ -86,7 +84,7 @@ _HERE = "<the id of the request>"
 
 
 class HttpError(XorecError):
-    """An error with a status. at: the place in a list of the first that is wrong."""
+    """An error with a status. at: the index in a list of the first that is wrong."""
 
     def __init__(
         self, status: int, message: object, *, at: int | None = None, headers: Headers = ()
@@ -117,7 +115,7 @@ def status_of(error: Exception) -> int:
 
 
 def problem_reply(error: Exception, request_id: str) -> Reply:
-    """The reply for an error; of one that nobody expected the client learns its id alone."""
+    """The reply for an error; of an unexpected one the client only learns the request id."""
     status = status_of(error)
     if status == 500 and not isinstance(error, XorecError):
         detail = "the service failed: its log has more under this request_id."
@@ -136,7 +134,7 @@ def problem_reply(error: Exception, request_id: str) -> Reply:
 
 
 class Refusal:
-    """One error, rendered once: whoever is one too many costs little more than reading him.
+    """One error, rendered once, so that rejecting a request is cheap.
 
     >>> Refusal(busy("come again.")).reply('a"b') == problem_reply(busy("come again."), 'a"b')
     True

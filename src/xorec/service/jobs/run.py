@@ -93,7 +93,7 @@ def purge(spec: TaskSpec) -> dict[str, Any]:
 
 
 def _positive_events(spec: TaskSpec, after: int) -> list[Event]:
-    """Events of the log that teach something, after a place and up to `until`, in order."""
+    """Events of the log that teach something, after a seq and up to `until`, in order."""
     found: list[Event] = []
     with closing(spec.log.open_reader()) as reader:
         for records in reader.blocks(after):

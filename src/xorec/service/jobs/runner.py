@@ -1,4 +1,4 @@
-"""TaskRunner: runs one child process at a time, in the worker that holds the log."""
+"""TaskRunner: runs tasks one by one, each in a child process (`jobs.run`); only in worker 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xorec.service.live.generations import Generations
 from xorec.service.live.state import iso
 from xorec.service.log.location import LogLocation
 
-_KEPT = 100
+_MOST_TASKS = 100
 """Tasks that are remembered."""
 _NOTES = 50
 """Lines of a task that are kept: what was tried, what was chosen."""
@@ -26,8 +26,8 @@ _NOTES = 50
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What a child process has to do. kind: "update", "refit" or "purge". until: the last place of
-    the log that counts. events: where they are, if not in the folder: an address, with secrets."""
+    """The child's input, as JSON. kind: "update", "refit" or "purge". until: the last `seq` of the
+    log to read. events: the address of the log, if not in the folder; it may hold a password."""
 
     kind: str
     folder: str
@@ -53,8 +53,8 @@ class TaskSpec:
 
 @dataclass
 class Task:
-    """A task in a child process, and what came of it. facts: how far it is, in numbers. notes: what
-    it has said so far."""
+    """A task, its progress and its result, updated from the JSON lines that the child prints.
+    facts: numbers of its progress. notes: the last lines for people."""
 
     id: str
     kind: str
@@ -70,8 +70,8 @@ class Task:
     result: dict[str, Any] | None = None
     done: threading.Event = field(default_factory=threading.Event, repr=False)
 
-    def heed(self, line: str) -> str:
-        """Take in a line of the child; the error that it tells of, or nothing."""
+    def read_line(self, line: str) -> str:
+        """Update the task from a line of the child; returns the error in it, or ""."""
         try:
             told = json.loads(line)
         except ValueError:
@@ -85,9 +85,9 @@ class Task:
 
 
 class TaskRunner:
-    """Takes specs, runs them one after the other, remembers what came of them.
+    """Queues specs, runs them one after the other in a thread, remembers the tasks.
 
-    on_done: called in the runner's thread with a task that ended well, to publish what it made.
+    on_done: called in that thread after a task succeeded, to publish its result; may raise.
     """
 
     def __init__(self, on_done: Callable[[Task], None]) -> None:
@@ -102,7 +102,7 @@ class TaskRunner:
         self._thread.start()
 
     def add(self, spec: TaskSpec) -> Task:
-        """Take on a task; one that already waits for the same model is not taken twice."""
+        """Queue a task. If one of this kind and model waits, only its `until` is raised."""
         with self._wake:
             for task in self._waiting:
                 if (task.kind, task.name) == (spec.kind, spec.name):
@@ -111,32 +111,32 @@ class TaskRunner:
             self._count += 1
             ident = f"{spec.kind}-{time.time_ns() // 1_000_000:x}-{self._count}"
             task = self._tasks[ident] = Task(ident, spec.kind, spec.name, spec)
-            while len(self._tasks) > _KEPT:
+            while len(self._tasks) > _MOST_TASKS:
                 self._tasks.popitem(last=False)
             self._waiting.append(task)
             self._wake.notify()
             return task
 
     def tasks(self) -> list[Task]:
-        """All that are remembered, newest first."""
+        """Copies of the remembered tasks, newest first."""
         with self._wake:
             return [replace(task) for task in reversed(self._tasks.values())]
 
     def is_busy(self, kind: str, name: str) -> bool:
-        """Whether such a task waits or runs."""
+        """Whether a task of this kind and model waits or runs."""
         return any(
             (one.kind, one.name) == (kind, name) and one.state in ("waiting", "running")
             for one in self.tasks()
         )
 
     def wait(self, ident: str, seconds: float) -> Task:
-        """A task when it has ended, or as it is after so many seconds."""
+        """A copy of a task, when it has ended or after so many seconds."""
         task = self._tasks[ident]
         task.done.wait(seconds)
         return replace(task)
 
     def close(self) -> None:
-        """Take on nothing more and end the child; its work is done again some day."""
+        """Start no more tasks and terminate the child; what it did is lost."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -171,7 +171,7 @@ class TaskRunner:
             task.done.set()
 
     def _run_child(self, task: Task) -> str:
-        """Run the child to its end; what went wrong, or nothing."""
+        """Run the child to its end; returns its error, or ""."""
         command = [sys.executable, "-m", "xorec.service.jobs.run"]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         error = ""
@@ -183,7 +183,7 @@ class TaskRunner:
             child.stdin.write(json.dumps(asdict(task.spec)))
             child.stdin.close()
             for line in child.stdout:
-                error = task.heed(line) or error
+                error = task.read_line(line) or error
         with self._wake:
             self._child = None
         if child.returncode and not error:

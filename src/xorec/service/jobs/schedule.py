@@ -54,12 +54,12 @@ def forget_erasures(service: Service) -> None:
 
 
 def purged_seq(generations: Generations) -> int:
-    """No file of these generations has anybody who was erased up to this place."""
+    """No file of these generations has anybody who was erased up to this seq."""
     return min((generations.describe(one).erased_seq for one in generations.numbers()), default=0)
 
 
 def activate(service: Service, name: str, number: int, *, reload: bool = False) -> int:
-    """Serve a generation from now on; gives the place of that in the log.
+    """Serve a generation from now on; gives the seq of that in the log.
 
     It is loaded and made warm before anybody is told; CURRENT is on the disk before the log has it.
     """
@@ -95,7 +95,7 @@ class Schedule:
         self._ordered: dict[tuple[str, str], float] = {}
         """By kind and model: when it was last ordered."""
         self._purged: dict[str, int] = {}
-        """By model: the place up to which its files were seen to be purged."""
+        """By model: the seq up to which its files were seen to be purged."""
         for name in service.models.names():
             self._ordered |= {(kind, name): now for kind in ("update", "refit")}
             self._ordered["purge", name] = -COLD_SECONDS

@@ -16,7 +16,7 @@ from xorec.core.threads import LRUCache, lazy_property
 from xorec.data.categories import Categories
 from xorec.recommender.recommender import Recommender
 from xorec.service.ids import raw_id
-from xorec.service.live.state import Attribute, Catalogue, ItemInfo, now_micros
+from xorec.service.live.state import Attribute, ItemInfo, ItemInfos, now_micros
 from xorec.service.log.records import Id
 
 _KEPT = 64
@@ -45,7 +45,7 @@ class ItemFilters:
     A filter goes into the search itself, so lists are full wherever enough items are left.
     """
 
-    def __init__(self, recommender: Recommender, catalogue: Catalogue) -> None:
+    def __init__(self, recommender: Recommender, catalogue: ItemInfos) -> None:
         self._recommender, self._catalogue = recommender, catalogue
         self._kept = LRUCache[Any](_KEPT)
         self._rows: tuple[int, list[tuple[int, ItemInfo]]] = (-1, [])
@@ -150,7 +150,7 @@ class CategoryCounts:
     """Of one generation. Counted again when the catalogue has changed, and kept until then."""
 
     def __init__(
-        self, categories: Categories | None, catalogue: Catalogue, row_of: Callable[[Id], int]
+        self, categories: Categories | None, catalogue: ItemInfos, row_of: Callable[[Id], int]
     ) -> None:
         self._categories, self._catalogue, self._row_of = categories, catalogue, row_of
         self._kept: tuple[int, list[tuple[str, int]]] = (-1, [])

@@ -24,7 +24,7 @@ _DIGITS = 8
 class Generation:
     """What a file says of itself.
 
-    applied_seq: it knows all events up to this place of the log. erased_seq: no user is in it who
+    applied_seq: it knows all events up to this seq of the log. erased_seq: no user is in it who
     was erased up to there.
     """
 

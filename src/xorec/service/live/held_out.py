@@ -29,7 +29,7 @@ _KEPT = 16
 
 
 class HeldOut(NamedTuple):
-    """A user's last new item, and the place of that event in the log."""
+    """A user's last new item, and the seq of that event in the log."""
 
     user: Id
     item: Id
@@ -91,18 +91,18 @@ def ranks(
     return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 
-def ndcg(places: npt.NDArray[np.int64]) -> Floats:
+def ndcg(rank: npt.NDArray[np.int64]) -> Floats:
     """Of one held-out item each: 1 / log2(1 + rank), 0 where it is not in the list.
 
     >>> ndcg(np.array([1, 3, 0])).tolist()
     [1.0, 0.5, 0.0]
     """
-    return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1.0), 0.0)
+    return np.where(rank > 0, 1 / np.log2(np.maximum(rank, 1) + 1.0), 0.0)
 
 
-def hit(places: npt.NDArray[np.int64]) -> Floats:
+def hit(rank: npt.NDArray[np.int64]) -> Floats:
     """1 where it is in the list."""
-    return (places > 0).astype(np.float64)
+    return (rank > 0).astype(np.float64)
 
 
 class Comparisons:
@@ -114,7 +114,7 @@ class Comparisons:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, seq: int, make: Callable[[], Any]) -> Any:
-        """One that still holds at this place of the log, or a new one; 503 if others are made."""
+        """One that still holds at this seq of the log, or a new one; 503 if others are made."""
         if not self._lock.acquire(timeout=1):
             raise NotReadyError("another comparison is being made: ask again.")
         try:

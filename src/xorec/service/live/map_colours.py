@@ -100,7 +100,7 @@ def by_distance(
     live: LiveModel, user: Id | None, item: Id | None, items: Sequence[Id] = ()
 ) -> Colours:
     """How far items are from a user as of now, or from an item: Hamming distance where there are
-    codes, else the place in the order of all items. items: as if the user had them as well."""
+    codes, else the position in the order of all items. items: as if the user had them as well."""
     learned = live.recommender.representation
     if item is not None:
         row = np.array([live.require_item(item)])
@@ -119,9 +119,9 @@ def by_distance(
     if code is not None:
         return _by_hamming(live, code)
     order = np.lexsort((live.recommender.tie_rank, -among.score(query)[0]))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return _by_place(live, place)
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return _by_position(live, position)
 
 
 def _by_hamming(live: LiveModel, code: npt.NDArray[np.uint64]) -> Colours:
@@ -142,15 +142,15 @@ def _by_hamming(live: LiveModel, code: npt.NDArray[np.uint64]) -> Colours:
     return _listed(live, found.astype(np.uint8), ends, "low")
 
 
-def _by_place(live: LiveModel, place: npt.NDArray[np.int64]) -> Colours:
+def _by_position(live: LiveModel, position: npt.NDArray[np.int64]) -> Colours:
     """Bytes by the share of all items that come before."""
-    found, before = np.zeros(len(place), dtype=np.uint8), 0
+    found, before = np.zeros(len(position), dtype=np.uint8), 0
     ends: list[tuple[str, int, int]] = []
     for at, share in enumerate(_SHARES):
-        until = max(before, math.ceil(share * len(place)))
-        inside = (place >= before) & (place < until)
+        until = max(before, math.ceil(share * len(position)))
+        inside = (position >= before) & (position < until)
         first, last = at * _BANDS, at * _BANDS + _BANDS - 1
-        found[inside] = first + (place[inside] - before) * _BANDS // max(1, until - before)
+        found[inside] = first + (position[inside] - before) * _BANDS // max(1, until - before)
         name = f"{100 * share:g} %"
         ends.append((f"up to {name}" if at else f"the best {name}", first, last))
         before = until

@@ -168,7 +168,7 @@ class LiveModel:
         return found
 
     def query_user_before(self, user: Id, seq: int) -> QueryUser:
-        """A user as of the last event before a place of the log."""
+        """A user as of the last event before a seq of the log."""
         acts = self.recent.of(user, self.about.applied_seq)
         return self._folded_in(user, [act for act in acts if act.seq < seq])
 

@@ -35,7 +35,7 @@ _PAUSE_AFTER_FAILURE = 0.5
 class Follower:
     """Looks at the log again and again.
 
-    last_seq: asks the log for its last place, where other machines write to it, too: the workers of
+    last_seq: asks the log for its last seq, where other machines write to it, too: the workers of
     this machine then learn of it by `sequence`. on_applied: called after something was applied.
     """
 
@@ -64,7 +64,7 @@ class Follower:
             self._on_applied()
 
     async def reach(self, seq: int, seconds: float) -> bool:
-        """Whether everything up to this place is known, after waiting for it if need be; not longer
+        """Whether everything up to this seq is known, after waiting for it if need be; not longer
         than until a look has failed."""
         loop = asyncio.get_running_loop()
         deadline, failures = loop.time() + seconds, self._failures
@@ -123,7 +123,7 @@ class LiveModels(SharedState):
         self.experiments: dict[str, Mapping[str, Any]] = {}
         self.applied_seq = 0
         self.last_erased = 0
-        """The place of the last erasure in the log."""
+        """The seq of the last erasure in the log."""
         self.machine: str | None = None
         """Our name among the machines that share the log: generations are each machine's own."""
         self.served_since: dict[str, float] = {}
@@ -132,7 +132,7 @@ class LiveModels(SharedState):
         self._live: dict[str, LiveModel] = {}
         self._warm: dict[str, OrderedDict[int, LiveModel]] = {}
         self._said: dict[str, int] = {}
-        """By model: the place of the last activation in the log."""
+        """By model: the seq of the last activation in the log."""
         self.activating = threading.Lock()
         """Held from CURRENT to the log, so that both have one order."""
         self._replaying = False
@@ -185,8 +185,8 @@ class LiveModels(SharedState):
     def catch_up(self, last: int = 0, items_after: int = 0) -> int:
         """Apply everything that the log has and this has not; how many records.
 
-        last: a place that the log has, of which nothing may be left to read: it counts as applied.
-        items_after: changes of items up to this place are known.
+        last: a seq that the log has, of which nothing may be left to read: it counts as applied.
+        items_after: changes of items up to this seq are known.
         """
         count = 0
         with self._lock:

@@ -77,7 +77,7 @@ class NotReadyError(XorecError):
     """Something is still being made: ask again in a moment. The service answers 503."""
 
 
-class Catalogue:
+class ItemInfos:
     """Items by id. version: grows with every change, for caches of what follows from it."""
 
     def __init__(self) -> None:
@@ -230,11 +230,11 @@ class RecentEvents:
             self.last_seq = max(self.last_seq, seqs[-1])
 
     def of(self, user: Id, after: int = 0) -> Sequence[Act]:
-        """What a user did after a place of the log, in order."""
+        """What a user did after a seq of the log, in order."""
         return tuple(map(Act, *_columns(_after(self._flat(user), after))))
 
     def last_of(self, user: Id) -> int:
-        """The place of a user's newest event; 0 where there is none."""
+        """The seq of a user's newest event; 0 where there is none."""
         acts = self._flat(user)
         return int(acts[-_WIDTH]) if acts else 0
 
@@ -263,7 +263,7 @@ class RecentEvents:
                 self._acts[user] = _as_bytes(left)
 
     def takers(self, item: Id, after: int) -> list[Id]:
-        """Users who took an item after a place of the log, the newest first."""
+        """Users who took an item after a seq of the log, the newest first."""
         last = {
             user: max(seqs)
             for user in self.users()
@@ -277,7 +277,7 @@ class RecentEvents:
         return array("d", kept) if isinstance(kept, bytes) else kept
 
     def item_counts(self, after: int) -> Counter[Id]:
-        """How many users took each item after a place of the log."""
+        """How many users took each item after a seq of the log."""
         return Counter(
             item
             for user in self.users()
@@ -289,12 +289,12 @@ class RecentEvents:
 class SharedState:
     """What happened after the generations were made; all of them share it.
 
-    erased: users that were erased, and the place of that in the log. cold: items of events that no
+    erased: users that were erased, and the seq of that in the log. cold: items of events that no
     served model has, and the time of their first event.
     """
 
     recent: RecentEvents = field(default_factory=RecentEvents)
-    catalogue: Catalogue = field(default_factory=Catalogue)
+    catalogue: ItemInfos = field(default_factory=ItemInfos)
     erased: dict[Id, int] = field(default_factory=dict)
     cold: dict[Id, int] = field(default_factory=dict)
 
@@ -327,7 +327,7 @@ def _columns(acts: Flat) -> tuple[Sequence[int], Sequence[Id], Sequence[float]]:
 
 
 def _after(acts: Flat, seq: int) -> Flat:
-    """Those after a place of the log."""
+    """Those after a seq of the log."""
     if not acts or acts[0] > seq:
         return acts
     return acts[_WIDTH * bisect_right(acts[::_WIDTH], seq) :]

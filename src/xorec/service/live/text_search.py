@@ -401,9 +401,9 @@ def fuzzy_ids(live: LiveModel, kind: Kind, letters: str, k: int) -> list[Id]:
         for one, written in _texts(live, kind, longest[:size]):
             for word in {*written, *_WORD.findall("\n".join(written))}:
                 whose[word].append(one)
-        alike = difflib.get_close_matches(longest, whose, k, _ALIKE)
-        if alike:
-            return list(dict.fromkeys(one for text in alike for one in whose[text]))[:k]
+        close = difflib.get_close_matches(longest, whose, k, _ALIKE)
+        if close:
+            return list(dict.fromkeys(one for text in close for one in whose[text]))[:k]
     return []
 
 

@@ -114,7 +114,7 @@ class Log(ABC):
     """
 
     last_seq: int
-    """The last place that was given; places ascend and none is given twice."""
+    """The last seq that was given; seqs ascend and none is given twice."""
     _salt: bytes
     """Of the hashes that events and users are found by."""
 
@@ -230,7 +230,7 @@ class LogReader:
         self._salt = bytes(salt)
 
     def after(self, seq: int, limit: int = _LAST) -> list[Record]:
-        """Events and changes with places above `seq`, ascending."""
+        """Events and changes with seqs above `seq`, ascending."""
         return self._records(_AFTER, seq, seq, limit)
 
     def blocks(self, seq: int, size: int = 2_000) -> Iterator[list[Record]]:
@@ -241,12 +241,12 @@ class LogReader:
 
     def news(self, seq: int, limit: int, items_after: int = 0) -> News:
         """What `after` has, as who follows the log needs it: fast. At most `limit` of each kind,
-        and nothing above what is left out. items_after: changes of items only above this place."""
+        and nothing above what is left out. items_after: changes of items only above this seq."""
         ((*texts, changes),) = self.rows(_NEWS, seq, items_after, limit, seq, limit)
         return as_news(texts, changes, limit)
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
-        """A user's events, newest first; before: places below this one."""
+        """A user's events, newest first; before: seqs below this one."""
         return self._records(
             f"{_EVENTS} WHERE user_key = %s AND user_id = %s AND seq < %s "
             "ORDER BY seq DESC LIMIT %s",
@@ -254,7 +254,7 @@ class LogReader:
         )
 
     def newest(self, k: int, before: int | None = None) -> list[Event]:
-        """The last k events of all users, newest first; before: places below this one."""
+        """The last k events of all users, newest first; before: seqs below this one."""
         return self._records(
             f"{_EVENTS} WHERE seq < %s ORDER BY seq DESC LIMIT %s",
             *(_LAST if before is None else before, k),

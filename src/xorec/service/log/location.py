@@ -101,8 +101,8 @@ class LogLocation:
     def open_log(
         self, durability: Literal["disk", "process"], floor: int = 0, purged: int = 0
     ) -> Log:
-        """The writing side. floor: places begin above it. purged: no model file here has anybody
-        who was erased up to this place."""
+        """The writing side. floor: seqs begin above it. purged: no model file here has anybody
+        who was erased up to this seq."""
         self.check()
         own = self.folder / SQLITE
         if self.address is None:

@@ -2,7 +2,7 @@
 
 Several machines write to one log, each by one connection. A transaction is one round trip: all its
 statements are sent at once. The first one locks the one row of `state` until the commit is done and
-visible: so places become visible in their order, also those that other machines give.
+visible: so seqs become visible in their order, also those that other machines give.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ WITH given AS MATERIALIZED (
 )
 SELECT ARRAY(SELECT number FROM fresh ORDER BY number)
 """
-"""Tells which of the given events are new: they get the next places in order."""
+"""Tells which of the given events are new: they get the next seqs in order."""
 _CHANGES = """
 WITH given AS MATERIALIZED (
     SELECT * FROM ROWS FROM (json_to_recordset(%s::json) AS (a text, b text))
@@ -107,8 +107,8 @@ UPDATE state SET forgotten = greatest(forgotten, everywhere.seq) FROM everywhere
 class PostgresqlLog(Log):
     """A log in PostgreSQL. Use it from one thread at a time; see `Log` for its promises.
 
-    machine: who we are among those that share the log. floor: places begin above it. purged: no
-    model file of this machine has a user who was erased up to this place. copy: a log in SQLite
+    machine: who we are among those that share the log. floor: seqs begin above it. purged: no
+    model file of this machine has a user who was erased up to this seq. copy: a log in SQLite
     that an empty one begins with.
 
     A connection that breaks is replaced at the next call. If it breaks during a commit, it is not
@@ -208,7 +208,7 @@ class PostgresqlLog(Log):
         if self._connection is None:
             connection = self._open(wait=1.0)
             with self._dialect.in_words(), closed_on_error(connection):
-                if _state(connection)[:2] != (self._log, self._salt):  # other places, other hashes
+                if _state(connection)[:2] != (self._log, self._salt):  # other seqs, other hashes
                     raise StorageFailed(
                         f"the event log {self.address} is not the one that this service began "
                         "with: start it again."
@@ -273,7 +273,7 @@ class PostgresqlLog(Log):
         self._process = connection.info.backend_pid
 
     def _join(self, connection: Connection, floor: int, purged: int, copy: Path | None) -> None:
-        """Take part: inside a transaction, in which no other machine can give places."""
+        """Take part: inside a transaction, in which no other machine can give seqs."""
         connection.execute("SELECT one FROM state FOR UPDATE")
         if copy is not None:
             load_copy(connection, self._dialect, copy)
@@ -307,7 +307,7 @@ class PostgresqlLog(Log):
 
 
 def _state(connection: Connection) -> tuple[str, bytes, int, int]:
-    """(name of the log, salt, last place, place up to which erasures are forgotten)"""
+    """(name of the log, salt, last seq, seq up to which erasures are forgotten)"""
     ((log, salt, last_seq, forgotten),) = connection.execute(
         "SELECT log::text, salt, last_seq, forgotten FROM state"
     ).fetchall()

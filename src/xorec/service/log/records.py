@@ -1,4 +1,4 @@
-"""What stands in the log: events of users, and changes of what is served. One sequence for both."""
+"""Records of the log: events of users, and changes of what is served, in one sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 
 
 class NewEvent(NamedTuple):
-    """An event that was checked and has no place in the log yet. ts: microseconds since 1970, UTC.
+    """An event that was checked and has no seq in the log yet. ts: microseconds since 1970, UTC.
 
     event_id: the client's, or a hash of all fields; the log takes each once.
     """
@@ -33,7 +33,7 @@ class NewEvent(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event with its place in the log."""
+    """An event in the log. seq: its position there; seqs ascend, none is given twice."""
 
     seq: int
     event_id: str
@@ -46,7 +46,7 @@ class Event(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of what is served. seq: its place in the log, 0 as long as it has none.
+    """A change of what is served. seq: in the same sequence as events, 0 before it has one.
 
     kind: "item" (PUT, PATCH and DELETE of an item), "erase" (a user), "experiment",
     "activate" (a generation of a model).
@@ -77,7 +77,7 @@ class EventColumns(NamedTuple):
 
 
 class News(NamedTuple):
-    """What stands in the log after a place: events, and changes among them; both ascend by seq."""
+    """The records of the log after a seq: events, and changes among them; both ascend by seq."""
 
     events: EventColumns
     changes: Sequence[Change]
@@ -126,7 +126,7 @@ class Outcome(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """What became of a client's events. seq: the log's last place when they were in it."""
+    """The outcome of appending a client's events. seq: the log's last one when they were in it."""
 
     accepted: int
     duplicates: int
@@ -134,7 +134,7 @@ class Appended(NamedTuple):
 
 
 class Erased(NamedTuple):
-    """What was erased of a user. seq: the place of the record of it."""
+    """How much was erased of a user. seq: of the record of it."""
 
     events: int
     exposures: int
@@ -158,7 +158,7 @@ class EventRow(NamedTuple):
 class Batch(NamedTuple):
     """What one transaction writes: calls of clients, and at the end a user to erase.
 
-    exposures: rows of `exposure_row`. forget: the records of erasures up to this place go, for
+    exposures: rows of `exposure_row`. forget: the records of erasures up to this seq go, for
     they name whom they erased.
     """
 
@@ -186,7 +186,7 @@ class Batch(NamedTuple):
     def placed(self, seq: int, fresh: set[bytes], erased: tuple[int, int] = (0, 0)) -> Written:
         """What became of each call, and the new records.
 
-        seq: the last place before. fresh: keys of the events that the log did not have; the first
+        seq: the last one before. fresh: keys of the events that the log did not have; the first
         event of a key takes it. erased: counts of events and exposures.
         """
         appended: list[Appended] = []
@@ -208,7 +208,7 @@ class Batch(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of each call of a batch, the new records in order, and the last place.
+    """What became of each call of a batch, the new records in order, and the last seq.
 
     erased: what it says counts only where a user was to be erased.
     """
@@ -257,7 +257,7 @@ def exposure_row(exposure: Exposure, salt: bytes) -> Row:
 
 
 def new_change(kind: str, body: Mapping[str, Any]) -> Change:
-    """A change without a place, as it comes out of JSON; a DataError where the body is not JSON."""
+    """A change without a seq, as it comes out of JSON; a DataError where the body is not JSON."""
     try:
         return Change(0, kind, json.loads(encode_json(dict(body))))
     except (TypeError, ValueError) as error:

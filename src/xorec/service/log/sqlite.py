@@ -108,9 +108,9 @@ _REASONS = {
     "SQLITE_PERM": "it may not be opened: give the service's user the right to read and write it",
     "SQLITE_CANTOPEN": "it cannot be opened: the folder must exist, and the service's user must "
     "have the right to write to it",
-    "SQLITE_CORRUPT": "it is damaged: restore a snapshot, or move the file away to begin anew",
+    "SQLITE_CORRUPT": "it is damaged: restore a snapshot, or move the file away to begin empty",
     "SQLITE_NOTADB": "it is no SQLite database: restore a snapshot, or move the file away to "
-    "begin anew",
+    "begin empty",
     "SQLITE_IOERR": "the disk does not answer as it should: look at the system's log",
 }
 
@@ -132,7 +132,7 @@ LAST_SEQ = (
     "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
     "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
 )
-"""An erasure is a change itself, so that no place is lost with its events."""
+"""An erasure is a change itself, so that no seq is lost with its events."""
 
 
 @cache
@@ -188,8 +188,8 @@ class SqliteDialect(Dialect):
 class SqliteLog(Log):
     """A log in a SQLite file. Use it from one thread at a time; see `Log` for its promises.
 
-    durability: "disk" flushes at each commit; "process" leaves that to the system. floor: places
-    begin above it, whatever the log says (a model may know of places that a crash of the machine
+    durability: "disk" flushes at each commit; "process" leaves that to the system. floor: seqs
+    begin above it, whatever the log says (a model may know of seqs that a crash of the machine
     has taken from a log of durability "process").
     """
 

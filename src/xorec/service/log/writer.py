@@ -1,4 +1,4 @@
-"""LogWriter: group commit by one thread. SharedSequence: the last committed place, for all."""
+"""LogWriter: group commit by one thread. SharedSequence: the last committed seq, for all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from xorec.service.log.records import (
 )
 
 SIZE = 16
-"""Bytes of the file: the place, and eight to spare."""
+"""Bytes of the file: the seq, and eight to spare."""
 
 
 class SharedSequence:
@@ -98,7 +98,7 @@ _TIDY_WAIT = 0.25
 
 @dataclass
 class _Call:
-    """What a client wants: its rows, user, place or path, and where the result goes."""
+    """A request to the writer thread: its rows, user, seq or path, and where the result goes."""
 
     kind: Literal["append", "change", "erase", "forget", "backup"]
     what: Any
@@ -108,7 +108,7 @@ class _Call:
 class LogWriter:
     """Appends to a log from any thread, by futures.
 
-    A future is done when its call is committed, the place published, and `on_commit` has had the
+    A future is done when its call is committed, the seq published, and `on_commit` has had the
     new records, in that order; it fails by StorageFull or StorageFailed, and then nothing of its
     call is in the log. on_commit runs on the writer's thread. on_group(events, seconds) is told of
     each transaction. The writer closes the log.
@@ -139,11 +139,11 @@ class LogWriter:
         return self._put(_Call("append", self._log.rows(events)))
 
     def change(self, kind: str, body: Mapping[str, Any]) -> Future[int]:
-        """A change of what is served; gives its place."""
+        """A change of what is served; gives its seq."""
         return self.changes([(kind, body)])
 
     def changes(self, changes: Iterable[tuple[str, Mapping[str, Any]]]) -> Future[int]:
-        """Several, all or none; gives the place of the last."""
+        """Several, all or none; gives the seq of the last."""
         return self._put(_Call("change", [new_change(*change) for change in changes]))
 
     def erase(self, user: Id) -> Future[Erased]:
@@ -152,7 +152,7 @@ class LogWriter:
         return self._put(_Call("erase", user))
 
     def forget(self, seq: int) -> Future[None]:
-        """The records of erasures up to this place go, for they name whom they erased: call it
+        """The records of erasures up to this seq go, for they name whom they erased: call it
         when no model file and no follower that is older than them is left."""
         return self._put(_Call("forget", seq))
 

@@ -86,7 +86,7 @@ class Peers:
         return Reply(head["status"], answer, head["media_type"], headers)
 
     def expose(self, exposure: Exposure) -> None:
-        """Tell the writer of a list that was shown; nobody waits. From any thread."""
+        """Send an exposure to the writer without waiting. From any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._send_exposure, exposure)
 

@@ -2,7 +2,7 @@
 
 Workers are forks of one warm process: interpreter, libraries and kernels are in memory once. A fork
 happens before there are threads or a loop; the child waits for its orders on standard input, as a
-worker that is started anew does. Where that cannot be, workers are started anew.
+worker started as a new process does; where forks are not safe, all workers are new processes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from xorec.service.config import Config, revealed
 from xorec.service.http.server import address, reserve
 from xorec.service.logs import log_to_stderr
 from xorec.service.processes.start import check_files
-from xorec.service.processes.worker import Place, ready_facts, run_worker
+from xorec.service.processes.worker import WorkerSlot, ready_facts, run_worker
 from xorec.service.snapshots import is_snapshot
 
 Facts = dict[str, Any]
@@ -55,7 +55,7 @@ def serve(config: Config, on_ready: Callable[[str, Facts], None]) -> None:
         interrupts.forget()  # from here on a signal is a wish to end well
         if config.workers == 1:
             run_worker(
-                config, where, Place(), lambda started: on_ready(shown, ready_facts(started))
+                config, where, WorkerSlot(), lambda started: on_ready(shown, ready_facts(started))
             )
         else:
             supervise(config, where, lock, lambda facts: on_ready(shown, facts))
@@ -146,7 +146,7 @@ def _fork_workers(config: Config, metrics: Path) -> list[Forked]:
     _warm(config)
     others = {thread.name for thread in threading.enumerate()} - {"MainThread", "signals"}
     if others:  # that of the signals waits in the system and holds nothing
-        logger.debug("workers are started anew: there are threads (%s)", ", ".join(sorted(others)))
+        logger.debug("workers are not forked: there are threads (%s)", ", ".join(sorted(others)))
         return []
     gc.freeze()  # what is there now is not looked at again, so its pages stay shared
     made: list[Forked] = []
@@ -156,7 +156,7 @@ def _fork_workers(config: Config, metrics: Path) -> list[Forked]:
         made.append(Forked(pid, to_child, report))
         if pid == 0:
             for other in made:
-                other.stdin.close()  # else nobody would notice that the supervisor is gone
+                other.stdin.close()  # else a worker would not see that the supervisor is gone
                 os.close(other.report[0])
             os.dup2(orders, 0)
             os.close(orders)

@@ -21,7 +21,7 @@ from xorec.core.printable import jsonable
 from xorec.core.progress import logger
 from xorec.service.api.health import all_routes
 from xorec.service.config import Config
-from xorec.service.http.app import App, Health
+from xorec.service.http.app import App, WorkerHealth
 from xorec.service.http.server import HttpServer
 from xorec.service.logs import AccessLog, log_to_stderr
 from xorec.service.metrics import Metrics
@@ -33,10 +33,10 @@ LAST = 8.0
 
 
 @dataclass
-class Place:
-    """Where a worker stands: its number, of how many, and the folder of their sockets.
+class WorkerSlot:
+    """The number of a worker, how many there are, and the folder of their sockets.
 
-    Where there is a folder there is a supervisor: standard input ends when it does.
+    With a folder there is a supervisor: standard input ends when the supervisor ends.
     """
 
     worker: int = 0
@@ -47,35 +47,35 @@ class Place:
 def run_worker(
     config: Config,
     where: tuple[str, int],
-    place: Place,
+    slot: WorkerSlot,
     on_ready: Callable[[Started], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called when requests are answered."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_Worker(config, where, place, on_ready).run())
+        runner.run(_Worker(config, where, slot, on_ready).run())
 
 
 @dataclass
 class _Worker:
     config: Config
     where: tuple[str, int]
-    place: Place
+    slot: WorkerSlot
     on_ready: Callable[[Started], None]
 
     def __post_init__(self) -> None:
-        config, place = self.config, self.place
+        config, slot = self.config, self.slot
         self.peers = None
-        if place.folder is not None:
-            self.peers = Peers(place.folder, place.worker, place.count)
-        self.health, self.metrics = Health(), Metrics(place.worker)
+        if slot.folder is not None:
+            self.peers = Peers(slot.folder, slot.worker, slot.count)
+        self.health, self.metrics = WorkerHealth(), Metrics(slot.worker)
         self.access_log = None if config.access_log == "off" else AccessLog(config.access_log)
         self.app = App(
             config,
             all_routes(self.health, self.metrics),
             self.health,
             self.metrics,
-            worker=place.worker,
-            forward=self.peers.ask_writer if self.peers is not None and place.worker else None,
+            worker=slot.worker,
+            forward=self.peers.ask_writer if self.peers is not None and slot.worker else None,
             access_log=self.access_log,
         )
         self.server = HttpServer(self.app, config, self.where)
@@ -89,7 +89,7 @@ class _Worker:
             threading.Thread(target=self._watch, args=(loop,), daemon=True).start()
             await self.peers.listen(self.app.reply, self.app.expose)
         serving: asyncio.Task[None] | None = None
-        if self.place.worker == 0:  # it says that it is starting; others take nobody before
+        if self.slot.worker == 0:  # it answers while it starts; others accept nothing yet
             serving = asyncio.create_task(self.server.serve())
         started: Started | None = None
         gc.disable()  # a start makes no garbage to speak of, and looking for it takes time
@@ -112,15 +112,15 @@ class _Worker:
             await self._end(started)
 
     def _start(self) -> Started:
-        config, worker = self.config, self.place.worker
+        config, worker = self.config, self.slot.worker
         if worker == 0 or self.peers is None:
             return start_writer(config, self.metrics)
         return start_follower(config, self.metrics, worker, self.peers.expose)
 
     async def _end(self, started: Started | None) -> None:
-        """Nobody asks any more: write what waits, close everything."""
+        """No more requests: write what waits, close everything."""
         if self.peers is not None:
-            if self.place.worker == 0 and started is not None:
+            if self.slot.worker == 0 and started is not None:
                 try:
                     await asyncio.wait_for(self.released.wait(), LAST)
                 except TimeoutError:
@@ -171,10 +171,10 @@ def main() -> None:
     def tell(**facts: Any) -> None:
         report.write(json.dumps(facts) + "\n")
 
-    place = Place(orders["worker"], orders["count"], Path(orders["folder"]))
+    slot = WorkerSlot(orders["worker"], orders["count"], Path(orders["folder"]))
     try:
         run_worker(
-            config, tuple(orders["where"]), place, lambda started: tell(ready=ready_facts(started))
+            config, tuple(orders["where"]), slot, lambda started: tell(ready=ready_facts(started))
         )
     except XorecError as error:
         tell(error=str(error))

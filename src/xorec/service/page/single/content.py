@@ -1,4 +1,4 @@
-"""What the page of one model shows: some users with their lists, items that are alike, the map.
+"""What the page of one model shows: some users with their lists, similar items, the map.
 
 Everything is by the place of an item in one table: those that are shown first, then the ones that
 most users have; points of the map have the same places, with further ones behind. Equal models have
@@ -141,8 +141,8 @@ def _table(
     owned = [_first_of(recommender, own) for own in chosen.history]
     because = [rows for of_user in reasons for rows in of_user]
     popular = np.argsort(recommender.tie_rank, kind="stable")
-    alike = (found.items for found in near.values())
-    shown = _distinct([*listed, *owned, *because, *alike, *near])
+    similar = (found.items for found in near.values())
+    shown = _distinct([*listed, *owned, *because, *similar, *near])
     rest = popular[~np.isin(popular, shown)][: max(0, _NAMED - len(shown))]
     return np.concatenate([shown, rest])
 

@@ -94,7 +94,7 @@ class Stack(NamedTuple):
     proven: npt.NDArray[np.bool_]
 
 
-class Scratch(NamedTuple):
+class SearchState(NamedTuple):
     """Room for one search, each (d,): its code, what turning each bit changes, when each bit is
     free again, and the best code so far."""
 
@@ -107,7 +107,7 @@ class Scratch(NamedTuple):
 @kernel
 def make_scratch(d: int) -> Any:
     """Room for searches of d bits."""
-    return Scratch(np.empty(d), np.empty(d), np.empty(d), np.empty(d))
+    return SearchState(np.empty(d), np.empty(d), np.empty(d), np.empty(d))
 
 
 @fast_helper
