@@ -191,7 +191,7 @@ def test_a_line_a_request_without_what_is_personal(tmp_path: Path) -> None:
 def test_what_cannot_be_written_in_time_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_log, "MOST", 10)
+    monkeypatch.setattr(access_log, "_MOST_WAITING", 10)
     monkeypatch.setattr(access_log, "_PAUSE", 60.0)
     log = AccessLog(str(tmp_path / "access.log"))
     for n in range(25):
