@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -25,6 +26,8 @@ FINISH = 7.0
 """Seconds for requests that are under way when the end has come."""
 _LET_IN = 0.2
 """Seconds for the requests of those who came last."""
+_SETTLE = 0.02
+"""Seconds in which those who were just answered have connected again."""
 _BACKLOG = 2048
 _CONNECTIONS = 16_384
 """Open connections of a worker: above, new ones wait in the backlog."""
@@ -68,8 +71,10 @@ def stop_listening(where: tuple[str, int]) -> None:
 
     The server would close what it has accepted and not read yet together with the port. So its
     descriptors are given a socket that never has a connection: shut down, they would be polled
-    without a pause.
+    without a pause. Call it in the loop: while that stands still no client is answered and comes
+    again, so those who wait to be accepted are soon all in.
     """
+    time.sleep(_SETTLE)
     with socket.socket() as idle:
         for name in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
             with suppress(OSError):  # no socket, or closed meanwhile
@@ -78,12 +83,25 @@ def stop_listening(where: tuple[str, int]) -> None:
 
 
 def _listens(descriptor: int, where: tuple[str, int]) -> bool:
+    """Whether it is a listening socket of ours, from which nobody waits to be accepted any more."""
     one = socket.socket(fileno=descriptor)
     try:
-        listens = one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-        return bool(listens) and one.getsockname()[:2] == where
+        if not one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return False
+        if one.getsockname()[:2] != where:
+            return False
+        end = time.monotonic() + _LET_IN
+        while _waiting(one) and time.monotonic() < end:
+            time.sleep(0.001)
+        return True
     finally:
         one.detach()
+
+
+def _waiting(listening: socket.socket) -> int:
+    """Connections that were made and not accepted yet: tcpi_unacked of a listening socket."""
+    info = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
+    return int.from_bytes(info[24:28], sys.byteorder)
 
 
 @contextmanager
