@@ -102,17 +102,42 @@ def expected_candidates(
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-    items = data.draw(st.sampled_from([1, 2, 7, 65, 400]), label="items")
     near = data.draw(st.sampled_from([1, 3, 40, 1000]), label="near")
     k = data.draw(st.sampled_from([1, 3, 10, 60, 500]), label="k")
-    weighted, more = data.draw(st.booleans(), label="weighted"), st.sampled_from([0, 1, 4, 30])
+    seen = data.draw(st.sampled_from([0.0, 0.2, 0.9, 1.0]), label="seen")
+    allowed = data.draw(st.sampled_from([0.02, 0.6, 1.0]), label="allowed")
+    weighted = data.draw(st.booleans(), label="weighted")
+    check(data, keep, near, k, (seen, allowed), weighted=weighted)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_candidates_of_several_sources_equal_the_oracle(data: st.DataObject) -> None:
+    """So few of each that a wrong one is seen in the list."""
+    check(data, "float32", 3, 3, (0.2, 0.6), weighted=True)
+
+
+def check(
+    data: st.DataObject,
+    keep: str,
+    near: int,
+    k: int,
+    shares: tuple[float, float],
+    *,
+    weighted: bool,
+) -> None:
+    """Lists of batches and of single queries, with all filters, by plain loops.
+
+    shares: of the items that a user has seen, and of those that are allowed.
+    """
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
+    items = data.draw(st.sampled_from([1, 2, 7, 65, 400]), label="items")
+    more = st.sampled_from([0, 1, 4, 30])
     others = data.draw(st.tuples(more, more, more)) if weighted else (0, 0, 0)
     learned = blended(rng, items, Sources(near, *others), keep, weighted=weighted)
     tie_rank = rng.permutation(items).astype(np.int32)
-    share = data.draw(st.sampled_from([0.0, 0.2, 0.9, 1.0]), label="seen")
-    seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(5)]
-    allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.6, 1.0]), label="allowed")
+    seen = [np.flatnonzero(rng.random(items) < shares[0]).tolist() for _ in range(5)]
+    allowed = rng.random(items) < shares[1]
     deny, denied = np.flatnonzero(rng.random(items) < 0.1), set(np.flatnonzero(~allowed).tolist())
     index, queries = index_of(learned, tie_rank), learned.queries(np.arange(5))
     scores = learned.scores(np.arange(5))
