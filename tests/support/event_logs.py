@@ -173,13 +173,13 @@ class EventLogTests:
 
     def test_of_items_the_newest_change_is_replayed(self, service: Opened) -> None:
         """Each id by its type; a change of another kind is no change of an item."""
-        ids: list[Any] = [1, "1", "Tee \0", "\ud800", 1, "Tee \0", 2**60]
+        ids: list[Any] = [1, "1", "Tee \0", "\ud800", 1, "Tee \0", "Tee \0x", "Tee ", 2**60]
         bodies = [{"id": one, "at": at} for at, one in enumerate(ids)]
         service.writer.changes([("item", one) for one in bodies]).result()
         service.writer.change("experiment", {"id": 1}).result()
         service.append(an_event(1))
         newest = service.reader.newest_items()
-        assert [one.body["at"] for one in newest] == [1, 3, 4, 5, 6]
+        assert [one.body["at"] for one in newest] == [1, 3, 4, 5, 6, 7, 8]
         news = service.reader.news(0, 100, items_after=newest[-2].seq)
         assert [one.kind for one in news.changes] == ["item", "experiment"]
         assert len(news.events.seqs) == 1

@@ -159,7 +159,7 @@ def _translated(statement: str) -> str:
 class SqliteDialect(Dialect):
     """A log in a file."""
 
-    item_of_change = "json_type(body, '$.id'), json_extract(body, '$.id')"
+    item_of_change = "json_extract(body, '$.id', '$.id')"  # of two paths it stays JSON, NUL and all
     path: Path
 
     def __str__(self) -> str:
