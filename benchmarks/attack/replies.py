@@ -50,7 +50,7 @@ async def read_answer(reader: Reader) -> tuple[int, Any]:
 def fits(expected: Expected, status: int, answer: Any) -> bool:
     name, user, k = expected
     if status == 503:  # overload names the request, not the user
-        return bool(answer.get("request_id", name) == name)
+        return bool(answer.get("request_id") == name)
     found = status, answer.get("request_id"), answer.get("user"), len(answer.get("items", ()))
     return bool(found == (200, name, user, k))
 

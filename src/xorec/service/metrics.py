@@ -154,10 +154,7 @@ def reserve(path: Path, nbytes: int) -> None:
     """Make a file of at least this size, with its space: a full disk would end a process that
     writes to a mapped hole."""
     with path.open("ab") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, nbytes)
-        elif file.tell() < nbytes:
-            file.truncate(nbytes)
+        file.write(bytes(max(0, nbytes - file.tell())))
 
 
 def _mapped(path: Path, mode: Any = "r") -> tuple[Rows, Rows]:

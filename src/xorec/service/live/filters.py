@@ -102,11 +102,12 @@ class ItemFilters:
     def _matches(self, where: Conditions, told: list[tuple[int, ItemInfo]]) -> Mask:
         """Of what the model knows, then as items were put since; one pass over those."""
         any_, all_, none = (frozenset(labels) for labels in where[:3])
-        mask = self._learned(any_) if any_ else self._learned(none, missing=True)
-        for label in sorted(all_):
-            mask &= self._learned({label})
-        if any_ and none:
-            mask &= self._learned(none, missing=True)
+        mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
+        for labels in (any_, *({label} for label in sorted(all_))):
+            if labels:
+                mask &= self._learned(labels)
+        if none:
+            mask &= ~self._learned(none)
         for row, info in told if any_ or all_ or none else ():
             if info.categories is not None:
                 own = set(info.categories)
@@ -120,14 +121,14 @@ class ItemFilters:
             mask &= having
         return mask
 
-    def _learned(self, labels: Set[str], missing: bool = False) -> Mask:
-        """The items that the model has in any of the categories; missing: all others."""
-        mask = np.full(len(self._recommender.item_ids), missing)
+    def _learned(self, labels: Set[str]) -> Mask:
+        """The items that the model has in any of these categories."""
+        mask = np.zeros(len(self._recommender.item_ids), dtype=np.bool_)
         categories, put = self._recommender.categories, self._catalogue.has_label
         known = frozenset[str]() if categories is None else self._labels
         unknown = sorted(one for one in labels if one not in known and not put(one))
         if categories is not None:  # says what is like the unknown one
-            mask[categories.items_in([*unknown, *sorted(labels & known)])] = not missing
+            mask[categories.items_in([*unknown, *sorted(labels & known)])] = True
         elif unknown:
             raise OptionError(
                 f"there is no category {quoted(unknown[0])}: the model has none, and no item was "
