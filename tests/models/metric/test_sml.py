@@ -16,7 +16,9 @@ from tests.support.steps import (
 )
 from xorec.models.metric.cml import into_ball
 from xorec.models.metric.sml import SML, MarginRows, SMLConfig, SMLStep
+from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.training.epochs import EpochTrainer
 from xorec.training.passes import Triplets
 from xorec.training.rows import write_rows
 
@@ -180,3 +182,20 @@ def test_with_released_scaling_it_settles_at_gamma_over_batch_and_margins_fall()
     wide = settled("mean", 0.5, lambda_=0.05, gamma=0.0)[2]
     assert (m < wide).all()
     assert m.mean() < 0.7 * wide.mean()
+
+
+def test_released_margins_collapse_in_training_and_mean_ones_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    means, run = dict[str, float](), EpochTrainer.run
+    for scaling in ("mean", "released"):
+
+        def keep(self: Any, *arguments: Any, name: str = scaling) -> Any:
+            state = run(self, *arguments)
+            means[name] = float(state.arrays["user_margins"].mean())
+            return state
+
+        monkeypatch.setattr(EpochTrainer, "run", keep)
+        SML(dimensions=16, epochs=40, negatives=5, scaling=scaling).fit(planted())
+    assert means["released"] < 0.1
+    assert means["mean"] > 3 * means["released"]
